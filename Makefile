@@ -1,0 +1,99 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO ?= h100-gpu-lost
+SOAK ?= 20
+ARGS ?=
+PYTEST := $(BIN)/python -m pytest -q
+MAKEFLAGS += --no-print-directory
+
+# TOOLS=install puts the real tools of tests/tools.toml on the machine; a test that then lacks
+# its tool fails instead of being skipped.
+ifeq ($(TOOLS),install)
+export GPUDIAG_TOOLS := required
+endif
+
+# make itself can only end with 0 or 2, so it cannot carry the verdict on: statuses 0 to 3 are
+# verdicts of a walk that was made and end make with 0; anything else (64, 70) is a failure.
+# Scripts that want the verdict call .venv/bin/gpudiag.
+verdict = || { status=$$?; [ $$status -le 3 ] || exit $$status; }
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+# One stamp a set: made again when pyproject.toml or the pins change, or when PYTHON is given and
+# .venv is of another version.
+ifneq ($(origin PYTHON),file)
+made_of := $(shell sed -n 's/^version *= *\([0-9]*\.[0-9]*\).*/\1/p' $(VENV)/pyvenv.cfg 2>/dev/null)
+asked_for := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+ifneq ($(made_of),$(asked_for))
+other_python := other-python
+endif
+endif
+.PHONY: other-python
+
+$(VENV)/.installed-%: pyproject.toml constraints.txt $(other_python)
+	@command -v $(PYTHON) >/dev/null || { echo "set-up: there is no $(PYTHON) here; gpudiag needs Python 3.11 or newer: give one with PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) deploy/dev/set_up.py $*
+
+.PHONY: install
+install: $(VENV)/.installed-test ## make .venv with the commands and what tests need (PYTHON=python3.12 chooses)
+
+.PHONY: run
+run: $(VENV)/.installed-run ## walk this machine once (ARGS="--json" are handed on)
+	@$(BIN)/gpudiag run $(ARGS) $(verdict)
+
+.PHONY: demo
+demo: $(VENV)/.installed-run ## replay a sick node; needs no GPU (DEMO=h100-gpu-lost)
+	@$(BIN)/gpudiag run --replay tests/nodes/$(DEMO) $(ARGS) $(verdict)
+
+.PHONY: tools
+tools:
+ifeq ($(TOOLS),install)
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tools: needs Python 3.11 or newer")'
+	@$(PYTHON) deploy/dev/install_tools.py
+endif
+
+.PHONY: test
+test: $(VENV)/.installed-test tools ## all tests (TOOLS=install: with the real tools, as root)
+	@echo "test: two workers"
+	@$(PYTEST) -n 2 --dist loadgroup -m 'not serial' $(ARGS)
+	@echo "test: one at a time"
+	@$(PYTEST) -m serial $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(VENV)/.installed-test ## hypothesis at random, 2,000 examples a property
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) --timeout 1800 -n 2 -m 'not serial' tests $(ARGS)
+
+.PHONY: soak
+soak: $(VENV)/.installed-test ## all tests again and again, to find the flaky one (SOAK=20)
+	@for turn in $$(seq $(SOAK)); do echo "soak: turn $$turn of $(SOAK)"; $(MAKE) test || exit 1; done
+
+.PHONY: lint
+lint: $(VENV)/.installed-test ## ruff, mypy, import contracts
+	@echo "lint: ruff" && $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
+	@echo "lint: mypy" && $(BIN)/mypy --no-error-summary
+	@echo "lint: imports" && $(BIN)/lint-imports --no-logo
+
+.PHONY: verification
+verification: $(VENV)/.installed-test ## write the generated part of docs/verification.md
+	@$(BIN)/python -m deploy.dev.verification
+
+.PHONY: bench
+bench: $(VENV)/.installed-test ## seconds and memory of the commands, beside a bare Python
+	@$(BIN)/python -m bench.run $(ARGS)
+
+.PHONY: score
+score: $(VENV)/.installed-test ## how well the log diagnosis does on logs of known truth
+	@$(BIN)/python tests/score.py $(ARGS)
+
+.PHONY: build
+build: $(VENV)/.installed-test ## wheel and sdist into dist/
+	@echo "build: wheel and sdist" && rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	@ls -1 dist
+
+.PHONY: clean
+clean: ## remove .venv and what tools left
+	@rm -rf $(VENV) build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

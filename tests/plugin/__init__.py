@@ -1,0 +1,1 @@
+"""What every test stands on: needs (tools, root), the loop's watch, hypothesis profiles."""
