@@ -1,0 +1,5 @@
+"""`python -I -m agent`: the same as the `gpudiag` command."""
+
+from agent.cli.main import main
+
+main()

@@ -1,0 +1,33 @@
+"""How a mistake is said: one line what is wrong, one line what to do."""
+
+import sys
+from typing import NoReturn
+
+USAGE = 64
+OWN_ERROR = 70
+
+
+class Mistake(Exception):  # noqa: N818 - it is the user's, not ours
+    """A wrong call, or a file that cannot be read: exit status 64."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+def say(what: str, hint: str) -> None:
+    """Print the two lines on standard error; control characters of foreign text are shown."""
+    print(f"error: {printable(what)}", file=sys.stderr)
+    print(f" help: {printable(hint)}", file=sys.stderr)
+
+
+def leave(what: str, hint: str, status: int = USAGE) -> NoReturn:
+    """Say it and end."""
+    say(what, hint)
+    sys.exit(status)
+
+
+def printable(text: str) -> str:
+    """Return *text* with whatever a terminal would act on shown as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,120 @@
+"""`gpudiag`: find the command, import it alone, turn every mistake into one clear line."""
+
+import difflib
+import importlib
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from agent.cli.errors import OWN_ERROR, USAGE, Mistake, leave, say
+
+COMMANDS = {
+    "run": "One walk on this node: what is broken, why, and what to do.",
+    "logs": "Diagnose training, kernel or scheduler text on its own.",
+    "explain": "What a fault, check or rule is, and what to do about it.",
+    "record": "Make a recording of this node that can be replayed.",
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are modules of agent.cli, imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of the page."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"agent.cli.{cmd_name}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Offer the one near-miss of an unknown command."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            hint = f"did you mean {near[0]}?" if near else "gpudiag --help lists the commands"
+            raise Mistake(f"no such command: {args[0]}", hint)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(message="%(version)s", version="gpudiag 0.1.0")
+def cli() -> None:
+    """Say why a GPU training node or job is in trouble, with its evidence."""
+
+
+def main() -> NoReturn:
+    """Run the command line; 64 for a mistake of the caller, 70 for one of ours."""
+    _one_build()
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except Mistake as mistake:
+        leave(mistake.what, mistake.hint)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.ctx.get_help(), err=True)
+        sys.exit(USAGE)
+    except click.UsageError as wrong:
+        leave(*_usage(wrong))
+    except click.Abort:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our pipe has left; Python must not complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as problem:
+        leave(f"{problem.filename or 'output'}: {problem.strerror}", "make room or name another place")
+    except Exception as problem:
+        if os.environ.get("GPUDIAG_DEBUG"):
+            raise
+        say(
+            f"gpudiag itself failed: {problem!r}",
+            "run it again with GPUDIAG_DEBUG=1 and report what it prints",
+        )
+        sys.exit(OWN_ERROR)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _usage(wrong: click.UsageError) -> tuple[str, str]:
+    path = wrong.ctx.command_path if wrong.ctx else "gpudiag"
+    hint = f"{path} --help shows how it is called"
+    if isinstance(wrong, click.NoSuchOption):
+        near = f"did you mean {wrong.possibilities[0]}?" if wrong.possibilities else hint
+        return f"no such option: {wrong.option_name}", near
+    message = wrong.format_message().rstrip(".")
+    return message[:1].lower() + message[1:], hint
+
+
+def _one_build() -> None:
+    """Refuse to run on packages of two installations: flat names can collide."""
+    import agent  # noqa: PLC0415 - looked at as modules, here only
+    import aggregator  # noqa: PLC0415
+    import collectors  # noqa: PLC0415
+    import diagnostics  # noqa: PLC0415
+    import remediations  # noqa: PLC0415
+
+    ours = (agent, aggregator, collectors, diagnostics, remediations)
+    homes = {(getattr(p, "BUILD", None), os.path.dirname(os.path.dirname(p.__file__ or ""))) for p in ours}
+    if len(homes) > 1:
+        places = ", ".join(sorted({str(p.__file__) for p in ours}))
+        leave(
+            f"the packages of gpudiag do not belong together: {places}",
+            "install gpudiag into a virtual environment of its own",
+            OWN_ERROR,
+        )

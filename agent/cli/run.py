@@ -1,0 +1,120 @@
+"""`gpudiag run`: one walk on this node, on a root folder, or on a recording."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+from agent.cli.errors import Mistake
+from agent.settings.load import Settings, load, parse
+from agent.walk.report import build
+from agent.walk.walk import Selection, walk
+from collectors.facts.answers import Files
+from collectors.facts.wanted import Wanted
+from collectors.node.protocol import Node
+from diagnostics.catalog import WALK
+from diagnostics.document import STATUS, Document
+from diagnostics.finding import STAGES
+from diagnostics.knowledge.pages import near
+
+SETTINGS = "/etc/gpudiag/gpudiag.toml"
+
+
+@click.command("run")
+@click.option("--stage", "stages", multiple=True, type=click.Choice(STAGES), help="Walk this stage only; can be repeated.")
+@click.option("--check", "checks", multiple=True, metavar="CHECK", help="Run this check only; can be repeated.")
+@click.option("--log", "logs", multiple=True, metavar="FILE", help="A training log to read; can be repeated.")
+@click.option("--replay", metavar="DIR", help="Walk a recording instead of this machine.")
+@click.option("--root", metavar="DIR", help="Read the files below DIR; run no tool and ask no driver.")
+@click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as one JSON document.")
+@click.option("--all", "show_all", is_flag=True, help="Also list what is well and what does not apply.")
+@click.option("--strict", is_flag=True, help="Anything unseen makes the verdict unknown (exit status 3).")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
+@click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help="Colour (default: auto).")
+@click.option("--config", "config", metavar="FILE", help=f"Settings (default: {SETTINGS}).")
+def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES names
+    *,
+    stages: tuple[str, ...],
+    checks: tuple[str, ...],
+    logs: tuple[str, ...],
+    replay: str | None,
+    root: str | None,
+    as_json: bool,
+    show_all: bool,
+    strict: bool,
+    ascii_only: bool,
+    color: str,
+    config: str | None,
+) -> int:
+    """Walk this node: incidents first, then the four stages, then what to do.
+
+    Reads only. Exit status: 0 well, 1 warning, 2 fault, 3 unknown.
+    """
+    _known(checks)
+    if replay and root:
+        raise Mistake("--replay and --root exclude each other", "give one of them")
+    settings = load(config or SETTINGS, must_exist=config is not None)
+    node, settings, logs = open_node(replay, root, settings, logs)
+    document = asyncio.run(
+        diagnose(node, settings, Selection(stages=stages, checks=checks), logs, strict=strict)
+    )
+    if as_json:
+        sys.stdout.write(document.encode().decode() + "\n")
+    else:
+        from agent.render.table import show  # noqa: PLC0415 - costs start-up, wanted for people only
+
+        show(document, everything=show_all, ascii_only=ascii_only, color=color)
+    return STATUS[document.verdict]
+
+
+def open_node(
+    replay: str | None, root: str | None, settings: Settings, logs: tuple[str, ...]
+) -> tuple[Node, Settings, tuple[str, ...]]:
+    """Return the way to see the node that was asked for, with the settings that hold there."""
+    from collectors.node import live, recorded  # noqa: PLC0415 - each brings what only it needs
+
+    if replay:
+        try:
+            node = recorded.Recorded(Path(replay))
+        except recorded.RecordingError as problem:
+            hint = "copy the recording again, then repeat this command; nothing was judged"
+            raise Mistake(str(problem), hint) from None
+        held = asyncio.run(node.files(SETTINGS))
+        text = held.get(SETTINGS) if isinstance(held, Files) else None
+        return node, parse(text or "", f"{replay}/files{SETTINGS}"), logs or node.logs
+    if root and not Path(root).is_dir():
+        raise Mistake(f"{root} is not a folder", "give the folder that holds the node's /proc and /sys")
+    for log in logs:
+        if not Path(log).is_file():
+            raise Mistake(f"cannot read {log}: no such file", "give the log's path")
+    return live.Live(root=root or "/", tools=settings.tools), settings, logs
+
+
+async def diagnose(
+    node: Node, settings: Settings, selection: Selection, logs: tuple[str, ...], *, strict: bool
+) -> Document:
+    """Walk the node once and return the document."""
+    try:
+        started, began = node.now(), node.monotonic()
+        identity = await node.identity()
+        wanted = Wanted(peers=settings.peers, logs=logs, sample_s=settings.sample_s)
+        walked = await walk(node, wanted, selection, settings.limits)
+        return build(
+            walked,
+            identity,
+            started=started,
+            seconds=node.monotonic() - began,
+            strict=strict,
+        )
+    finally:
+        await node.close()
+
+
+def _known(checks: tuple[str, ...]) -> None:
+    names = [check.name for check in WALK]
+    for name in checks:
+        if name not in names:
+            close = near(name, names)
+            hint = f"did you mean {close}?" if close else "gpudiag explain checks lists them"
+            raise Mistake(f"no such check: {name}", hint)

@@ -1,0 +1,1 @@
+"""What a site says in /etc/gpudiag/gpudiag.toml."""

@@ -1,0 +1,62 @@
+"""The settings file as people write it; unknown keys are errors that name file, table and key."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from agent.cli.errors import Mistake
+
+Tool = Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*$")]
+
+
+class Table(BaseModel):
+    """A table of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PeerTable(Table):
+    """One host to probe: by LID or port GUID over InfiniBand, by address over IP."""
+
+    name: str
+    lid: int | None = Field(default=None, ge=1, le=0xBFFF)
+    port_guid: str | None = Field(default=None, pattern=r"^0x[0-9a-fA-F]{1,16}$")
+    address: str | None = Field(default=None, pattern=r"^[0-9A-Za-z.:_][0-9A-Za-z.:_-]*$")
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.lid is None and self.port_guid is None and self.address is None:
+            raise ValueError("give lid, port_guid or address")
+        return self
+
+
+class Network(Table):
+    """What the network stage probes."""
+
+    peers: tuple[PeerTable, ...] = ()
+
+
+class Walk(Table):
+    """How a walk is made."""
+
+    sample_s: float = Field(default=1.0, ge=0.2, le=10.0)
+
+
+class File(Table):
+    """The whole file."""
+
+    network: Network = Network()
+    walk: Walk = Walk()
+    tools: dict[str, Tool] = {}
+    checks: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def read(cls, table: dict[str, Any], path: str) -> Self:
+        """Return the file's model, or say in one line where it is wrong."""
+        try:
+            return cls.model_validate(table)
+        except ValidationError as problem:
+            first = problem.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+            raise Mistake(f"{path}: {where}: {what}", "correct the key and repeat the command") from None

@@ -1,0 +1,90 @@
+"""From what the walk saw to the one document that all outputs show."""
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from agent import BUILD
+from agent.walk.walk import Walked
+from collectors.node.protocol import Identity
+from diagnostics import document
+from diagnostics.document import CheckLine, Document, StageReport
+from diagnostics.finding import Finding
+from diagnostics.incidents import join
+from diagnostics.knowledge import pages
+from remediations.plan import advise
+
+
+def iso(seconds: float) -> str:
+    """Return a wall-clock time as ISO 8601 UTC with milliseconds."""
+    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def build(
+    walked: Sequence[Walked],
+    identity: Identity,
+    *,
+    started: float | None,
+    seconds: float | None,
+    strict: bool,
+    jobs: Sequence[dict[str, Any]] = (),
+) -> Document:
+    """Return the document of one walk; ids are given here, in the order of INTERFACES."""
+    raw = [f for stage in walked for result in stage.results for f in result.findings]
+    findings = join.explain(document.numbered(raw))
+    stages = tuple(_stage(entry, findings) for entry in walked)
+    known = pages.load()
+    opened = None if started is None else iso(started)
+    incidents = join.incidents(findings, identity.node, known, opened)
+    return Document(
+        product=BUILD,
+        node=identity.node,
+        boot_id=identity.boot_id,
+        simulated=identity.simulated,
+        recorded=identity.recorded,
+        started=opened,
+        seconds=seconds,
+        verdict=document.verdict(stages, findings, strict=strict),
+        stages=stages,
+        findings=tuple(_finding(f, identity.node) for f in findings),
+        root_causes=join.root_causes(findings),
+        incidents=incidents,
+        jobs=tuple(jobs),
+        plan=advise.propose(incidents, findings, known),
+    )
+
+
+def _stage(entry: Walked, findings: Sequence[Finding]) -> StageReport:
+    hold = entry.held_back_by
+    held_by = next(
+        (f.id for f in findings if hold and (f.fault, f.subject, f.check) == (hold.fault, hold.subject, hold.check)),
+        None,
+    )
+    return StageReport(
+        name=entry.stage,
+        verdict=document.stage_verdict(entry.results),
+        seconds=entry.seconds,
+        held_back_by=held_by,
+        checks=tuple(
+            CheckLine(check=r.check, verdict=r.verdict, message=r.message) for r in entry.results
+        ),
+    )
+
+
+def _finding(finding: Finding, node: str | None) -> dict[str, Any]:
+    """Return a finding as the document holds it: times as text, the node in its subject."""
+    plain: dict[str, Any] = msgspec.to_builtins(finding)
+    for name in ("first_seen", "last_seen"):
+        if plain[name] is not None:
+            plain[name] = iso(plain[name])
+    for evidence in plain["evidence"]:
+        if evidence["time"] is not None:
+            evidence["time"] = iso(evidence["time"])
+    subject = plain["subject"]
+    subject.setdefault("node", node)
+    if subject["kind"] == "node":
+        subject["name"] = node
+    return plain

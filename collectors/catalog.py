@@ -1,0 +1,36 @@
+"""Every source of observations: who collects which shape."""
+
+from collections.abc import Awaitable, Callable
+from typing import get_args, get_type_hints
+
+import msgspec
+
+from collectors.facts.observation import Missing, Observation
+from collectors.facts.wanted import Wanted
+from collectors.host import processes
+from collectors.node.protocol import Node
+
+Collect = Callable[[Node, Wanted], Awaitable[Observation | Missing]]
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """One collector. An `active` one sends packets: it is held back where an earlier stage failed."""
+
+    shape: type[Observation]
+    collect: Collect
+    active: bool = False
+
+
+def source(collect: Callable[..., Awaitable[Observation | Missing]], *, active: bool = False) -> Source:
+    """Read the shape off the collector's return type, `Shape | Missing`."""
+    hint = get_type_hints(collect)["return"]
+    shape = next(a for a in get_args(hint) or (hint,) if a is not Missing)
+    return Source(shape=shape, collect=collect, active=active)
+
+
+SOURCES: tuple[Source, ...] = (source(processes.collect),)
+
+
+def by_shape() -> dict[type[Observation], Source]:
+    """Return the sources by what they collect."""
+    return {entry.shape: entry for entry in SOURCES}

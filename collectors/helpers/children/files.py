@@ -1,0 +1,73 @@
+"""The verb `files`: many small files of /proc, /sys and /etc in one question."""
+
+import errno
+import glob
+import os
+from typing import Any
+
+MOST_FILES = 40_000
+MOST_BYTES = 24 << 20
+
+
+def _inside(root: str, path: str) -> str:
+    return path if root == "/" else root.rstrip("/") + path
+
+
+def _read(path: str, cap: int) -> str:
+    # O_NONBLOCK: a FIFO or a tty that stands where a file should must not hold the child.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        pieces = []
+        left = cap
+        while left > 0 and (piece := os.read(handle, left)):
+            pieces.append(piece)
+            left -= len(piece)
+    finally:
+        os.close(handle)
+    return b"".join(pieces).decode("utf-8", "backslashreplace")
+
+
+def files(root: str, patterns: list[str], names: list[str], cap: int) -> dict[str, Any]:
+    """Return `texts` and `errors` (errno names) of the files under *root* that match."""
+    texts: dict[str, str] = {}
+    errors: dict[str, str] = {}
+    total = 0
+    for pattern in patterns:
+        for found in sorted(glob.iglob(_inside(root, pattern))):
+            path = found if root == "/" else found[len(root.rstrip("/")) :]
+            if len(texts) >= MOST_FILES or total >= MOST_BYTES:
+                errors[path] = "E2BIG"
+                continue
+            try:
+                texts[path] = _read(found, cap)
+                total += len(texts[path])
+            except OSError as problem:
+                # ESRCH: a process that ended between the listing and the read is simply gone.
+                if problem.errno not in (errno.ENOENT, errno.ESRCH):
+                    errors[path] = errno.errorcode.get(problem.errno or 0, "EIO")
+    for pattern in names:
+        for found in sorted(glob.iglob(_inside(root, pattern))):
+            texts.setdefault(found if root == "/" else found[len(root.rstrip("/")) :], "")
+    return {"texts": texts, "errors": errors}
+
+
+def log_tail(path: str, cap: int) -> dict[str, Any]:
+    """Return the last *cap* bytes of a log, with the number of its first whole line."""
+    with open(path, "rb") as handle:
+        size = handle.seek(0, os.SEEK_END)
+        start = max(size - cap, 0)
+        handle.seek(0)
+        line, left = 1, start
+        while left > 0 and (block := handle.read(min(left, 1 << 20))):
+            line += block.count(b"\n")
+            left -= len(block)
+        text = handle.read(cap)
+    if start:
+        head, _, text = text.partition(b"\n")
+        start += len(head) + 1
+        line += 1
+    return {
+        "text": text.decode("utf-8", "backslashreplace"),
+        "first_line": line,
+        "skipped_bytes": start,
+    }

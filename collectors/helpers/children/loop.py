@@ -1,0 +1,45 @@
+"""Answer one JSON line with one JSON line, for as long as the other side is there."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+REQUEST_CAP = 1 << 20
+ANSWER_CAP = 32 << 20
+
+Verb = Callable[..., Any]
+Verbs = Mapping[str, Verb]
+
+
+class Refused(Exception):  # noqa: N818 - reads as a sentence where it is raised
+    """The question has no answer; `cause` is one of the causes of Missing."""
+
+    def __init__(self, cause: str, detail: str) -> None:
+        super().__init__(detail)
+        self.cause = cause
+        self.detail = detail
+
+
+def answer(verbs: Verbs, line: bytes) -> bytes:
+    """Return the answer line for one request line; never raises for what the request says."""
+    try:
+        request = json.loads(line)
+        verb = verbs[request["verb"]]
+        reply: dict[str, Any] = {"ok": verb(**request["args"])}
+    except Refused as no:
+        reply = {"missing": no.cause, "detail": no.detail}
+    except PermissionError as no:
+        reply = {"missing": "denied", "detail": f"{no.filename or 'call'}: {no.strerror}"}
+    except Exception as problem:  # noqa: BLE001 - the child must answer, whatever its verb met
+        reply = {"missing": "crashed", "detail": repr(problem)[:500]}
+    text = json.dumps(reply).encode()
+    if len(text) > ANSWER_CAP:
+        text = json.dumps({"missing": "garbled", "detail": f"answer of {len(text)} bytes"}).encode()
+    return text + b"\n"
+
+
+def serve(verbs: Verbs, source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer until *source* ends."""
+    while line := source.readline(REQUEST_CAP):
+        sink.write(answer(verbs, line))
+        sink.flush()

@@ -1,0 +1,1 @@
+"""Processes, memory, mounts, disks of the host."""

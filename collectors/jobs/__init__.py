@@ -1,0 +1,1 @@
+"""Who owns a process: scheduler job, container, cgroup."""

@@ -1,0 +1,1 @@
+"""Training logs that a person named."""

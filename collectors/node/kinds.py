@@ -1,0 +1,30 @@
+"""The typed questions that helpers answer, and which helper answers each."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+Child = Literal["reader", "nvml", "interfaces"]
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of question.
+
+    `resource` names what can hang; questions of one resource are asked one at a time, and `{arg}`
+    in it is filled from the question. `privileged` kinds are asked of the root reader when we are
+    not root ourselves. `files` kinds can be answered below `--root`.
+    """
+
+    child: Child = "reader"
+    resource: str
+    privileged: bool = False
+    files: bool = False
+
+
+KINDS: Mapping[str, Kind] = {}
+
+
+def resource(kind: str, args: Mapping[str, Any]) -> str:
+    """Return the name of the one thing that this question can hang on."""
+    return KINDS[kind].resource.format(**args)

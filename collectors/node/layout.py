@@ -1,0 +1,93 @@
+"""Where things lie in a recording (`gpudiag.recording/1`), for those who write and read one.
+
+    meta.toml                   schema, node, boot_id, kernel, taken, product, simulated, scrubbed, holds
+    files/<path>                a copy of each file that was read
+    errors.toml                 path = errno name
+    commands/<tool>-<n>.json    argv, status, stdout, stderr, seconds  (or missing)
+    answers/<kind>/<key>.json   kind, args, answer, seconds            (or missing)
+    logs/<name>                 training logs, with --with-logs
+    at/<seconds>/               a later state: the same layout, laid over what was before
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+SCHEMA = "gpudiag.recording/1"
+
+
+class Holds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a recording is complete for: path prefixes (`*` in a segment), tools, kinds of answer."""
+
+    paths: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    def has_path(self, pattern: str) -> bool:
+        """Return whether every path that *pattern* can name was recorded, or is known to be absent."""
+        return any(_covers(held, pattern) for held in self.paths)
+
+
+class Meta(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`meta.toml`; `taken` is the wall clock at the start, ISO 8601 with its zone."""
+
+    schema: str
+    node: str
+    taken: str
+    product: str = ""
+    boot_id: str | None = None
+    kernel: str | None = None
+    simulated: bool = False
+    scrubbed: bool = True
+    holds: Holds = Holds()
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`commands/*.json`; `argv[0]` is the tool's name. A `missing` stands for no usable answer."""
+
+    argv: tuple[str, ...]
+    status: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    seconds: float = 0.0
+    missing: dict[str, Any] | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`answers/<kind>/*.json`."""
+
+    kind: str
+    args: dict[str, Any] = {}
+    answer: Any = None
+    seconds: float = 0.0
+    missing: dict[str, Any] | None = None
+
+
+def question(kind: str, args: Mapping[str, Any]) -> str:
+    """Return the canonical form of a question, for looking its answer up."""
+    return kind + msgspec.json.encode(dict(args), order="sorted").decode()
+
+
+def key(args: Mapping[str, Any] | tuple[str, ...]) -> str:
+    """Return a file name that a person can read for a question's arguments."""
+    words = args if isinstance(args, tuple) else tuple(str(args[name]) for name in sorted(args))
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(words)).strip("-")
+    return slug[:60] or "all"
+
+
+def _covers(held: str, pattern: str) -> bool:
+    ours, theirs = held.strip("/").split("/"), pattern.strip("/").split("/")
+    if held == "/":
+        return True
+    return len(ours) <= len(theirs) and all(
+        a in ("*", b) or _glob(a, b) for a, b in zip(ours, theirs, strict=False)
+    )
+
+
+def _glob(held: str, asked: str) -> bool:
+    if "*" not in held:
+        return False
+    expression = ".*".join(map(re.escape, held.split("*")))
+    return re.fullmatch(expression, asked) is not None

@@ -1,0 +1,166 @@
+"""This machine, or a root folder of it given with `--root`."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from collectors.facts.answers import Files, Output
+from collectors.facts.observation import Cause, Missing
+from collectors.helpers.helper import Helper
+from collectors.node.command import Commands
+from collectors.node.kinds import KINDS, resource
+from collectors.node.protocol import Identity, LogText
+from collectors.node.tools import candidates
+
+READER_SOCKET = "/run/gpudiag/reader.sock"
+LOG_CAP = 16 << 20
+CHILDREN = "collectors.helpers.children"
+
+
+def child_argv(name: str) -> tuple[str, ...]:
+    """Return the command line of a helper: isolated from the user's environment."""
+    return (sys.executable, "-I", "-m", f"{CHILDREN}.{name}")
+
+
+class Live:
+    """The machine itself; every file, tool and call is read by another process."""
+
+    def __init__(
+        self,
+        *,
+        root: str = "/",
+        tools: Mapping[str, str] | None = None,
+        reader_socket: str = READER_SOCKET,
+    ) -> None:
+        self.root = root
+        self._tools = tools or {}
+        self._reader_socket = reader_socket
+        self._commands = Commands()
+        self._helpers: dict[str, Helper] = {}
+
+    async def identity(self) -> Identity:
+        """Return host name, boot id and kernel release as files say them."""
+        seen = await self.files(
+            "/proc/sys/kernel/hostname",
+            "/proc/sys/kernel/random/boot_id",
+            "/proc/sys/kernel/osrelease",
+            "/etc/hostname",
+        )
+        if isinstance(seen, Missing):
+            return Identity(node="unknown", boot_id=None, kernel=None)
+        name = seen.get("/proc/sys/kernel/hostname") or seen.get("/etc/hostname")
+        return Identity(
+            node=name or "unknown",
+            boot_id=seen.get("/proc/sys/kernel/random/boot_id"),
+            kernel=seen.get("/proc/sys/kernel/osrelease"),
+        )
+
+    async def files(
+        self,
+        *patterns: str,
+        names: Sequence[str] = (),
+        cap: int = 65_536,
+        deadline_s: float = 5.0,
+    ) -> Files | Missing:
+        """Read all files that match, in a helper with our own rights."""
+        got = await self._helper("files", child="reader").ask(
+            "files",
+            deadline_s=deadline_s,
+            root=self.root,
+            patterns=list(patterns),
+            names=list(names),
+            cap=cap,
+        )
+        return got if isinstance(got, Missing) else Files(texts=got["texts"], errors=got["errors"])
+
+    async def command(self, tool: str, *args: str, deadline_s: float) -> Output | Missing:
+        """Run a tool of the tool table; under another root, nothing is run."""
+        if self.root != "/":
+            return self._other_root(tool)
+        missing: Output | Missing = Missing(
+            what=tool, cause=Cause.NO_TOOL, detail=f"{tool} is not installed"
+        )
+        for path in candidates(tool, self._tools):
+            got = await self._commands.run((path, *args), deadline_s=deadline_s)
+            if not (isinstance(got, Missing) and got.cause is Cause.NO_TOOL):
+                return got
+        return missing
+
+    async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:  # noqa: ANN401 - JSON
+        """Ask the helper that owns this kind of question; as root our own, else the reader's unit."""
+        known = KINDS[kind]
+        if self.root != "/" and not known.files:
+            return self._other_root(kind)
+        helper = self._helper(resource(kind, args), child=known.child, privileged=known.privileged)
+        if helper is None:
+            detail = f"only root sees this, and no reader answers at {self._reader_socket}"
+            return Missing(what=kind, cause=Cause.DENIED, detail=detail, verb=kind)
+        if self.root != "/":
+            args["root"] = self.root
+        return await helper.ask(kind, deadline_s=deadline_s, **args)
+
+    async def log(self, path: str, *, deadline_s: float = 10.0) -> LogText | Missing:
+        """Return the last 16 MiB of a log that a person named."""
+        helper = self._helper(f"log:{path}", child="reader")
+        got = await helper.ask("log_tail", deadline_s=deadline_s, path=path, cap=LOG_CAP)
+        if isinstance(got, Missing):
+            return Missing(what=path, cause=got.cause, detail=got.detail)
+        return LogText(path=path, **got)
+
+    def _helper(self, name: str, *, child: str, privileged: bool = False) -> Helper:
+        del privileged
+        if name not in self._helpers:
+            self._helpers[name] = Helper(name, child_argv(child), where=self._where)
+        return self._helpers[name]
+
+    async def _where(self, pid: int) -> str:
+        """Say where in the kernel a stuck helper stands."""
+        stat, wchan = f"/proc/{pid}/stat", f"/proc/{pid}/wchan"
+        other = self._helpers.setdefault(
+            "where", Helper("where", child_argv("reader"))
+        )
+        got = await other.ask(
+            "files", deadline_s=2.0, root="/", patterns=[stat, wchan], names=[], cap=4096
+        )
+        if isinstance(got, Missing):
+            return f"pid {pid}"
+        state = got["texts"].get(stat, "").rpartition(")")[2].split()[:1]
+        return f"pid {pid}, state {''.join(state) or '?'}, in {got['texts'].get(wchan) or '?'}"
+
+    @staticmethod
+    def _other_root(what: str) -> Missing:
+        return Missing(what=what, cause=Cause.NOT_RECORDED, detail="only files are seen under --root")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    def now(self) -> float:
+        """Return the wall clock."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Return the monotonic clock."""
+        return time.monotonic()
+
+    def branch(self) -> Self:
+        """Return this node: real time passes for all at once."""
+        return self
+
+    def join(self, branches: Iterable[Self]) -> None:
+        """Do nothing: real time has passed by itself."""
+
+    async def close(self) -> None:
+        """Let go of all helpers and tools at once; done within 5 s."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._commands.close())
+            for helper in self._helpers.values():
+                group.create_task(helper.close())
+
+
+def is_root() -> bool:
+    """Return whether this process may see everything itself."""
+    return os.geteuid() == 0

@@ -1,0 +1,25 @@
+"""The tool table: which program a tool's name stands for."""
+
+from collections.abc import Mapping
+
+FOLDERS = ("/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin", "/usr/local/bin")
+
+# Every program that the product may start; a name that is not here cannot be run.
+TOOLS = (
+    "ibping",
+    "ping",
+    "scontrol",
+    "docker",
+    "podman",
+    "crictl",
+    "mdadm",
+)
+
+
+def candidates(tool: str, table: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the absolute paths at which *tool* may lie, the site's own choice alone if there is one."""
+    if tool not in TOOLS:
+        raise KeyError(f"{tool} is not in the tool table")
+    if tool in table:
+        return (table[tool],)
+    return tuple(f"{folder}/{tool}" for folder in FOLDERS)

@@ -1,0 +1,1 @@
+"""Is the host well: memory, pressure, clock, mounts, disks."""

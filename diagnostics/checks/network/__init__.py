@@ -1,0 +1,1 @@
+"""Are the ports up, and do the peers answer."""

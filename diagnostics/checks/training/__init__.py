@@ -1,0 +1,1 @@
+"""What do the logs of the running jobs say."""

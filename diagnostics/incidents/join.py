@@ -1,0 +1,117 @@
+"""From findings to incidents: who is explained by whom, and what is left as a root."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from collectors.facts.subject import Subject
+from diagnostics.document import Incident, NextStep
+from diagnostics.finding import RANK, STAGES, Finding, Text
+from diagnostics.incidents.edges import EDGES, Edge
+from diagnostics.knowledge.pages import Page
+
+
+def explain(findings: Sequence[Finding], edges: Iterable[Edge] = EDGES) -> tuple[Finding, ...]:
+    """Return the findings with `explained_by` set to the id of the nearest cause.
+
+    A finding that could explain itself through a ring of edges stays unexplained.
+    """
+    by_pair: dict[tuple[str, str], Edge] = {(e.cause, e.consequence): e for e in edges}
+    cause_of: dict[str, str] = {}
+    for finding in findings:
+        for cause in sorted(findings, key=_weight):
+            edge = by_pair.get((cause.fault, finding.fault))
+            if edge is None or not _joined(edge, cause, finding):
+                continue
+            if finding.id not in _chain(cause.id, cause_of):
+                cause_of[finding.id] = cause.id
+                break
+    return tuple(msgspec.structs.replace(f, explained_by=cause_of.get(f.id)) for f in findings)
+
+
+def _chain(start: str, cause_of: dict[str, str]) -> list[str]:
+    chain = [start]
+    while (above := cause_of.get(chain[-1])) is not None:
+        chain.append(above)
+    return chain
+
+
+def _joined(edge: Edge, cause: Finding, consequence: Finding) -> bool:
+    if edge.same == "node":
+        return True
+    if edge.same == "subject":
+        return (cause.subject.kind, cause.subject.name) == (
+            consequence.subject.kind,
+            consequence.subject.name,
+        )
+    return getattr(cause.subject, edge.same) is not None and getattr(
+        cause.subject, edge.same
+    ) == getattr(consequence.subject, edge.same)
+
+
+def _weight(finding: Finding) -> tuple[int, int, float, str]:
+    """Order causes: the graver, the earlier in the walk, the surer first."""
+    return (
+        -RANK[finding.severity],
+        STAGES.index(finding.stage),
+        -finding.confidence,
+        finding.id,
+    )
+
+
+def root_causes(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the ids of findings above info that nothing explains, most likely first."""
+    roots = [f for f in findings if f.explained_by is None and f.severity != "info"]
+    return tuple(f.id for f in sorted(roots, key=_weight))
+
+
+def incidents(
+    findings: Sequence[Finding], node: str | None, pages: dict[str, Page], opened: str | None
+) -> tuple[Incident, ...]:
+    """Return one incident for each root cause, gravest first."""
+    by_id = {finding.id: finding for finding in findings}
+    cause_of = {f.id: f.explained_by for f in findings if f.explained_by}
+    incidents = []
+    for number, root in enumerate((by_id[i] for i in root_causes(findings)), start=1):
+        follows = tuple(f.id for f in findings if root.id in _chain(f.id, cause_of)[1:])
+        incidents.append(
+            Incident(
+                id=f"i{number}",
+                fingerprint=fingerprint(node, root.fault, root.subject),
+                opened=opened,
+                subject=root.subject,
+                root=root.id,
+                consequences=follows,
+                echoes=_echoes([root, *(by_id[i] for i in follows)]),
+                sentence=_sentence(root, len(follows)),
+                text=Text(key=f"incident.{root.text.key}", args=root.text.args),
+                confidence=root.confidence,
+                next=_next(root, pages),
+                would_change="",
+            )
+        )
+    return tuple(incidents)
+
+
+def fingerprint(node: str | None, fault: str, subject: Subject) -> str:
+    """Return the incident's name over time: the same fault of the same thing, 16 hex digits."""
+    parts = "\0".join((node or "", fault, subject.kind, subject.name, subject.job or ""))
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def _echoes(findings: Iterable[Finding]) -> dict[str, int]:
+    return {f.rule or f.fault: f.count for f in findings if f.count > 1}
+
+
+def _sentence(root: Finding, follows: int) -> str:
+    sentence = root.message[:1].upper() + root.message[1:]
+    if follows:
+        what = "1 other finding follows" if follows == 1 else f"{follows} other findings follow"
+        return f"{sentence}; {what} from it."
+    return f"{sentence}."
+
+
+def _next(root: Finding, pages: dict[str, Page]) -> tuple[NextStep, ...]:
+    page = pages.get(root.fault)
+    return (NextStep(why=page.title, command=page.look),) if page else ()

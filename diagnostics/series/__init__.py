@@ -1,0 +1,1 @@
+"""Numbers that training logs print, as typed series."""

@@ -1,0 +1,29 @@
+"""The remedy that changes nothing: steps for a person, from the fault's page."""
+
+from collections.abc import Mapping, Sequence
+
+from diagnostics.document import Incident, PlanLine
+from diagnostics.finding import Finding
+from diagnostics.knowledge.pages import Page
+
+NAME = "advise"
+REASON = "no remedy acts on its own; these steps are for a person"
+
+
+def propose(
+    incidents: Sequence[Incident], findings: Sequence[Finding], pages: Mapping[str, Page]
+) -> tuple[PlanLine, ...]:
+    """Return the steps for each incident whose fault has a page."""
+    faults = {finding.id: finding.fault for finding in findings}
+    return tuple(
+        PlanLine(
+            remedy=NAME,
+            incident=incident.id,
+            decision="advised",
+            reason=REASON,
+            steps=page.do,
+            risk=page.never,
+        )
+        for incident in incidents
+        if (page := pages.get(faults[incident.root]))
+    )
