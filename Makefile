@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= h100-gpu-lost
 SOAK ?= 20
 ARGS ?=
-PYTEST := $(BIN)/python -m pytest -q
+PYTEST := $(BIN)/python -m pytest -q -rs
 MAKEFLAGS += --no-print-directory
 
 # TOOLS=install puts the real tools of tests/tools.toml on the machine; a test that then lacks

@@ -1,0 +1,1 @@
+"""Scripts of the project itself: environment, real tools for tests, generated pages."""
