@@ -50,14 +50,13 @@ demo: $(VENV)/.installed-run ## replay a sick node; needs no GPU (DEMO=h100-gpu-
 	@$(BIN)/gpudiag run --replay tests/nodes/$(DEMO) $(ARGS) $(verdict)
 
 .PHONY: tools
-tools:
+tools: $(VENV)/.installed-test
 ifeq ($(TOOLS),install)
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tools: needs Python 3.11 or newer")'
-	@$(PYTHON) deploy/dev/install_tools.py
+	@$(BIN)/python deploy/dev/install_tools.py
 endif
 
 .PHONY: test
-test: $(VENV)/.installed-test tools ## all tests (TOOLS=install: with the real tools, as root)
+test: tools ## all tests (TOOLS=install: with the real tools, as root)
 	@echo "test: two workers"
 	@$(PYTEST) -n 2 --dist loadgroup -m 'not serial' $(ARGS)
 	@echo "test: one at a time"
@@ -91,7 +90,7 @@ score: $(VENV)/.installed-test ## how well the log diagnosis does on logs of kno
 
 .PHONY: build
 build: $(VENV)/.installed-test ## wheel and sdist into dist/
-	@echo "build: wheel and sdist" && rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	@echo "build: wheel and sdist" && rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist . >/dev/null 2>build.log || { cat build.log; exit 1; }
 	@ls -1 dist
 
 .PHONY: clean

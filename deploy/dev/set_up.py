@@ -56,8 +56,8 @@ def main(wanted: str) -> None:
         run("make .venv with Python " + mine, sys.executable, "-m", "venv", "--clear", str(VENV))
     python = str(VENV / "bin" / "python")
     os.environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
-    pip = (python, "-m", "pip", "install", "--quiet", "-c", "constraints.txt", "-e", SETS[wanted])
-    run("install gpudiag, to " + wanted, *pip)
+    pip = (python, "-m", "pip", "install", "-qq", "-c", "constraints.txt", "-e", SETS[wanted])
+    run("install gpudiag and what it needs to " + wanted, *pip)
     for done in ("run", wanted):
         (VENV / (".installed-" + done)).touch()
 
