@@ -90,7 +90,7 @@ score: $(VENV)/.installed-test ## how well the log diagnosis does on logs of kno
 
 .PHONY: build
 build: $(VENV)/.installed-test ## wheel and sdist into dist/
-	@echo "build: wheel and sdist" && rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist . >/dev/null 2>build.log || { cat build.log; exit 1; }
+	@echo "build: wheel and sdist" && rm -rf dist && $(BIN)/python -m build --quiet --no-isolation --outdir dist .
 	@ls -1 dist
 
 .PHONY: clean

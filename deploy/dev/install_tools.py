@@ -57,17 +57,21 @@ def no_service_starts() -> Iterator[None]:
 
 
 def apt_get(*words: str) -> None:
-    """Run apt-get without questions; its own output stands above the line that names it."""
+    """Run apt-get without questions, and show what it said only when it fails."""
     argv = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *words]
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    status = subprocess.call(
+    ran = subprocess.run(
         argv,
-        env=environment,
+        env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
     )
-    if status:
-        sys.exit(f"tools: {' '.join(argv)}: failed with status {status}; the reason stands above")
+    if ran.returncode:
+        print(ran.stdout, flush=True)
+        sys.exit(f"tools: {' '.join(argv)}: failed with status {ran.returncode}; see above")
 
 
 def main() -> None:
