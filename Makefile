@@ -90,7 +90,8 @@ score: $(VENV)/.installed-test ## how well the log diagnosis does on logs of kno
 
 .PHONY: build
 build: $(VENV)/.installed-test ## wheel and sdist into dist/
-	@echo "build: wheel and sdist" && rm -rf dist && $(BIN)/python -m build --quiet --no-isolation --outdir dist .
+	@echo "build: wheel and sdist" && rm -rf dist
+	@said=$$($(BIN)/python -m build --no-isolation --outdir dist . 2>&1) || { echo "$$said"; exit 1; }
 	@ls -1 dist
 
 .PHONY: clean
