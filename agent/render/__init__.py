@@ -1,0 +1,1 @@
+"""Draw a document for people: sentences first, then the proof."""

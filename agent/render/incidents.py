@@ -1,0 +1,79 @@
+"""The incidents: sentence, how sure, evidence, what follows, what was ruled out."""
+
+from typing import Any
+
+from agent.render.lines import Line, Span, block, shown
+from agent.render.page import STATE, Page
+from agent.render.words import clock, local, times
+from diagnostics.document import Incident
+
+MOST_EVIDENCE = 6
+
+
+def incidents(page: Page) -> list[Line]:
+    """Return all incidents, gravest first."""
+    lines = page.heading("Incidents")
+    if not page.document.incidents:
+        return [*lines, page.text("none")]
+    for number, incident in enumerate(page.document.incidents):
+        lines += [(), *_one(page, incident)] if number else _one(page, incident)
+    return lines
+
+
+def _one(page: Page, incident: Incident) -> list[Line]:
+    root = page.finding(incident.root)
+    head = (Span("  "), page.glyph(STATE[root["severity"]]), Span(" "))
+    lines = list(block(head, shown(incident.sentence), page.width))
+    since = f"since {local(root['first_seen']):%H:%M:%S}, " if root["first_seen"] else ""
+    meta = f"{incident.confidence:.0%} sure, {since}{root['fault']}, incident {incident.id}"
+    lines += block((Span("    "),), meta.replace("%", " %", 1), page.width, style="dim")
+    lines += _evidence(page, root)
+    lines += _follows(page, incident)
+    if incident.rejected:
+        lines += [(), page.text("ruled out", indent=4)]
+        for other in incident.rejected:
+            lines += page.row("none", other.fault, other.why, indent=6)
+    return lines
+
+
+def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
+    entries = root["evidence"][:MOST_EVIDENCE]
+    if not entries:
+        return []
+    lines = [(), page.text("evidence", indent=4)]
+    sources = [_source(entry) for entry in entries]
+    stamps = [clock(entry["time"]) if entry["time"] else "" for entry in entries]
+    time_width, source_width = max(map(len, stamps)), min(max(map(len, sources)), 40)
+    for entry, source, stamp in zip(entries, sources, stamps, strict=True):
+        lead = f"{stamp:<{time_width}}  " if time_width else ""
+        if page.narrow or len(source) > source_width:
+            lines.append((Span(" " * 6), Span(f"{lead}{source}", "dim")))
+            head: tuple[Span, ...] = (Span(" " * 10),)
+        else:
+            head = (Span(" " * 6), Span(f"{lead}{source:<{source_width}}", "dim"), Span("  "))
+        lines += block(head, _said(entry), page.width)
+    left = len(root["evidence"]) - len(entries)
+    return [*lines, page.text(f"and {left} more, in --json", indent=6)] if left else lines
+
+
+def _source(entry: dict[str, Any]) -> str:
+    line = "" if entry["line"] is None else f" {entry['line']}"
+    return shown(f"{entry['source']}{line}")
+
+
+def _said(entry: dict[str, Any]) -> str:
+    if entry["text"] is not None:
+        return shown(entry["text"])
+    return shown(", ".join(f"{k} {v}" for k, v in entry["values"].items() if v is not None))
+
+
+def _follows(page: Page, incident: Incident) -> list[Line]:
+    if not incident.consequences:
+        return []
+    lines = [(), page.text("follows from it", indent=4)]
+    for name in incident.consequences:
+        finding = page.finding(name)
+        lines += page.row(
+            "follows", finding["fault"], finding["message"], indent=6, right=times(finding["count"])
+        )
+    return lines

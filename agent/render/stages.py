@@ -1,0 +1,137 @@
+"""The four stages: counts, and one line for everything that is not well."""
+
+from collections import Counter
+
+from agent.render.lines import Line, Span, cells, shown, wrap
+from agent.render.page import STATE, Page
+from agent.render.words import duration
+from diagnostics.document import CheckLine, StageReport
+
+MOST_NOTES = 5
+DENIED = "denied"
+
+
+def stages(page: Page) -> list[Line]:
+    """Return the stages in the order in which they were walked."""
+    lines = page.heading("Stages")
+    for number, stage in enumerate(page.document.stages, start=1):
+        lines += _stage(page, number, stage)
+    return lines
+
+
+def _stage(page: Page, number: int, stage: StageReport) -> list[Line]:
+    counts = _counts(page, stage)
+    head = (Span(f"  {number}  "), page.glyph(_state(page, stage)), Span(f" {stage.name:<10} "))
+    indent = sum(cells(span.text) for span in head)
+    right = "" if stage.seconds is None else duration(stage.seconds)
+    summary = "   ".join(part for part in (f"{counts:<6}", _headline(stage)) if part.strip())
+    room = page.width - indent - len(right) - 2
+    first, *more = wrap(shown(summary), room)
+    gap = page.width - indent - cells(first) - len(right)
+    lines: list[Line] = [(*head, Span(first), Span(" " * gap), Span(right, "dim"))]
+    lines += [(Span(" " * indent), Span(line)) for line in more]
+    return lines + _details(page, stage)
+
+
+def _state(page: Page, stage: StageReport) -> str:
+    if stage.verdict == "not_applicable":
+        return "none"
+    loud = [f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"]
+    if loud and all(f["explained_by"] for f in loud):
+        return "follows"
+    if stage.verdict == "ok" and any(check.verdict == "unknown" for check in stage.checks):
+        return "ok" if not stage.held_back_by else "unknown"
+    return stage.verdict
+
+
+def _counts(page: Page, stage: StageReport) -> str:
+    verdicts = Counter(check.verdict for check in stage.checks)
+    loud = [f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"]
+    own = Counter(STATE[f["severity"]] for f in loud if not f["explained_by"])
+    parts = [f"{verdicts['ok']} ok"] if verdicts["ok"] or not verdicts - Counter() else []
+    parts += [_plural(own[state], state) for state in ("fault", "warning") if own[state]]
+    if follows := len(loud) - sum(own.values()):
+        incident = page.incident_of(next(f["id"] for f in loud if f["explained_by"]))
+        verb = "follows" if follows == 1 else "follow"
+        parts.append(f"{follows} {verb} from {incident}")
+    if verdicts["unknown"]:
+        parts.append(f"{verdicts['unknown']} {'held back' if stage.held_back_by else 'not seen'}")
+    return ", ".join(parts) or "nothing to judge here"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _headline(stage: StageReport) -> str:
+    if stage.verdict not in ("ok", "not_applicable"):
+        return ""
+    wanted = "ok" if stage.verdict == "ok" else "not_applicable"
+    return next((check.message for check in stage.checks if check.verdict == wanted), "")
+
+
+def _details(page: Page, stage: StageReport) -> list[Line]:
+    lines: list[Line] = []
+    for finding in page.document.findings:
+        if finding["stage"] == stage.name and finding["severity"] != "info":
+            state = "follows" if finding["explained_by"] else STATE[finding["severity"]]
+            lines += page.row(state, finding["fault"], finding["message"], indent=7)
+    for check in stage.checks:
+        if check.verdict == "unknown" and (page.everything or not _denied(page, check)):
+            lines += page.row("unknown", check.check, check.message, indent=7)
+        elif page.everything and check.verdict in ("ok", "not_applicable"):
+            state = "ok" if check.verdict == "ok" else "none"
+            lines += page.row(state, check.check, check.message, indent=7)
+    return lines
+
+
+def _denied(page: Page, check: CheckLine) -> bool:
+    """Return whether the check is blind only because we are not root."""
+    causes = {
+        evidence["values"].get("cause")
+        for finding in page.document.findings
+        if finding["check"] == check.check and finding["fault"] == "check_not_run"
+        for evidence in finding["evidence"]
+    }
+    return causes == {DENIED}
+
+
+def unseen_as_user(page: Page) -> list[Line]:
+    """Return the one line for all checks that need root, for an ordinary user."""
+    if page.everything:
+        return []
+    blind = [
+        check.check
+        for stage in page.document.stages
+        for check in stage.checks
+        if check.verdict == "unknown" and _denied(page, check)
+    ]
+    if not blind:
+        return []
+    named = ", ".join(blind[:6]) + (f" and {len(blind) - 6} more" if len(blind) > 6 else "")
+    checks = "1 check sees" if len(blind) == 1 else f"{len(blind)} checks see"
+    text = f"{checks} more as root (sudo gpudiag run): {named}"
+    head = page.glyph("unknown")
+    return [
+        (head, Span(" "), Span(line)) if not number else (Span("  "), Span(line))
+        for number, line in enumerate(wrap(text, page.width - 2))
+    ]
+
+
+def notes(page: Page) -> list[Line]:
+    """Return what is worth knowing and no fault."""
+    found = [
+        f["message"]
+        for f in page.document.findings
+        if f["severity"] == "info" and f["fault"] != "check_not_run"
+    ]
+    if not found:
+        return []
+    if len(found) == 1:
+        return [(Span(line),) for line in wrap(f"One note: {shown(found[0])}.", page.width)]
+    lines: list[Line] = [(Span(f"{len(found)} notes", "bold"),)]
+    for message in found if page.everything else found[:MOST_NOTES]:
+        lines += page.item("-", message)
+    if len(found) > MOST_NOTES and not page.everything:
+        lines.append(page.text(f"and {len(found) - MOST_NOTES} more: --all shows them"))
+    return lines

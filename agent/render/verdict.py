@@ -1,0 +1,40 @@
+"""The first line: who reads only this knows the node's state."""
+
+from agent.render.lines import Line, Span, block, cells, shown
+from agent.render.page import STATE, Page
+from agent.render.words import duration, moment
+
+
+def verdict(page: Page) -> list[Line]:
+    """Return the verdict sentence, with time and duration at the right edge."""
+    document = page.document
+    right = ", ".join(
+        part
+        for part in (
+            moment(document.started) if document.started else "",
+            duration(document.seconds) if document.seconds is not None else "",
+        )
+        if part
+    )
+    head = (page.glyph(document.verdict), Span(" "))
+    lines = list(block(head, shown(_sentence(page)), page.width - cells(right) - 3, style="bold"))
+    if right:
+        gap = page.width - sum(cells(s.text) for s in lines[0]) - cells(right)
+        lines[0] = (*lines[0], Span(" " * max(gap, 2)), Span(right, "dim"))
+    if document.simulated:
+        lines.append(page.text("simulated: no real node was looked at"))
+    return lines
+
+
+def _sentence(page: Page) -> str:
+    document = page.document
+    name = document.node or "this log"
+    if document.verdict == "ok":
+        return f"{name} is well." if document.node else "nothing wrong was found."
+    if document.verdict == "unknown":
+        blind = [stage.name for stage in document.stages if stage.verdict == "unknown"]
+        what = f"the {' and '.join(blind)} stage" if blind else "not everything"
+        return f"{name} cannot be judged: {what} could {'not ' if blind else ''}be seen."
+    root = page.finding(document.root_causes[0])
+    word = {"fault": "a fault", "warning": "a warning"}[STATE[root["severity"]]]
+    return f"{name} has {word}: {root['message']}."

@@ -1,0 +1,44 @@
+"""Numbers, times and glyphs as people read them."""
+
+import datetime
+
+GLYPHS = {"fault": "✗", "warning": "!", "unknown": "?", "ok": "✓", "follows": "›", "none": "-"}
+ASCII = {"fault": "X", "warning": "!", "unknown": "?", "ok": "+", "follows": ">", "none": "-"}
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+def duration(seconds: float) -> str:
+    """Return 0.3 s, 42 min, 1 h 21 min or 12 d."""
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s"
+    if seconds < HOUR:
+        return f"{seconds / MINUTE:.0f} min"
+    if seconds < DAY:
+        hours, minutes = divmod(int(seconds) // MINUTE, MINUTE)
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{seconds / DAY:.0f} d"
+
+
+def local(iso: str) -> datetime.datetime:
+    """Return the reader's local time of a document's UTC time."""
+    return datetime.datetime.fromisoformat(iso).astimezone()
+
+
+def moment(iso: str) -> str:
+    """Return `30 Nov 02:22:10 +08:00`."""
+    at = local(iso)
+    offset = at.strftime("%z")
+    return f"{at.day} {MONTHS[at.month - 1]} {at:%H:%M:%S} {offset[:3]}:{offset[3:5]}"
+
+
+def clock(iso: str) -> str:
+    """Return `02:10:51.208`, local."""
+    at = local(iso)
+    return f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
+
+
+def times(count: int) -> str:
+    """Return `once` or `212 times`."""
+    return "once" if count == 1 else f"{count:,} times"
