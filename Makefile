@@ -64,7 +64,7 @@ test: tools ## all tests (TOOLS=install: with the real tools, as root)
 
 .PHONY: fuzz
 fuzz: $(VENV)/.installed-test ## hypothesis at random, 2,000 examples a property
-	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) --timeout 1800 -n 2 -m 'not serial' tests $(ARGS)
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) --timeout 1800 -n 2 -m 'hypothesis and not serial' $(ARGS)
 
 .PHONY: soak
 soak: $(VENV)/.installed-test ## all tests again and again, to find the flaky one (SOAK=20)
