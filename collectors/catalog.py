@@ -14,14 +14,16 @@ Collect = Callable[[Node, Wanted], Awaitable[Observation | Missing]]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """One collector. An `active` one sends packets: it is held back where an earlier stage failed."""
+    """One collector; an `active` one sends packets, and is held back by a failed stage."""
 
     shape: type[Observation]
     collect: Collect
     active: bool = False
 
 
-def source(collect: Callable[..., Awaitable[Observation | Missing]], *, active: bool = False) -> Source:
+def source(
+    collect: Callable[..., Awaitable[Observation | Missing]], *, active: bool = False
+) -> Source:
     """Read the shape off the collector's return type, `Shape | Missing`."""
     hint = get_type_hints(collect)["return"]
     shape = next(a for a in get_args(hint) or (hint,) if a is not Missing)

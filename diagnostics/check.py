@@ -165,7 +165,9 @@ def check(
         hints: dict[str, Any] = get_type_hints(judge)
         hints.pop("return", None)
         needs = tuple(n for hint in hints.values() if (n := _need(hint)))
-        limits = next((h for h in hints.values() if inspect.isclass(h) and issubclass(h, Limits)), None)
+        limits = next(
+            (h for h in hints.values() if inspect.isclass(h) and issubclass(h, Limits)), None
+        )
         return Check(
             name=name,
             stage=stage,

@@ -85,7 +85,7 @@ class NotApplicable(msgspec.Struct, frozen=True, kw_only=True):
 Statement = Finding | Well | Unseen | NotApplicable
 
 
-def found(
+def found(  # noqa: PLR0913 - a finding has this much to say, and all of it by name
     fault: str,
     severity: Severity,
     subject: Subject,

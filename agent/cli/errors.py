@@ -18,8 +18,7 @@ class Mistake(Exception):  # noqa: N818 - it is the user's, not ours
 
 def say(what: str, hint: str) -> None:
     """Print the two lines on standard error; control characters of foreign text are shown."""
-    print(f"error: {printable(what)}", file=sys.stderr)
-    print(f" help: {printable(hint)}", file=sys.stderr)
+    sys.stderr.write(f"error: {printable(what)}\n help: {printable(hint)}\n")
 
 
 def leave(what: str, hint: str, status: int = USAGE) -> NoReturn:

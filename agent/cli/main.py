@@ -53,7 +53,9 @@ class Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(message="%(version)s", version="gpudiag 0.1.0")
 def cli() -> None:
     """Say why a GPU training node or job is in trouble, with its evidence."""
@@ -79,7 +81,9 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as problem:
-        leave(f"{problem.filename or 'output'}: {problem.strerror}", "make room or name another place")
+        leave(
+            f"{problem.filename or 'output'}: {problem.strerror}", "make room or name another place"
+        )
     except Exception as problem:
         if os.environ.get("GPUDIAG_DEBUG"):
             raise
@@ -110,7 +114,7 @@ def _one_build() -> None:
     import remediations  # noqa: PLC0415
 
     ours = (agent, aggregator, collectors, diagnostics, remediations)
-    homes = {(getattr(p, "BUILD", None), os.path.dirname(os.path.dirname(p.__file__ or ""))) for p in ours}
+    homes = {(p.BUILD, str(p.__file__).rpartition("/")[0].rpartition("/")[0]) for p in ours}
     if len(homes) > 1:
         places = ", ".join(sorted({str(p.__file__) for p in ours}))
         leave(

@@ -22,16 +22,41 @@ SETTINGS = "/etc/gpudiag/gpudiag.toml"
 
 
 @click.command("run")
-@click.option("--stage", "stages", multiple=True, type=click.Choice(STAGES), help="Walk this stage only; can be repeated.")
-@click.option("--check", "checks", multiple=True, metavar="CHECK", help="Run this check only; can be repeated.")
-@click.option("--log", "logs", multiple=True, metavar="FILE", help="A training log to read; can be repeated.")
+@click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    type=click.Choice(STAGES),
+    help="Walk this stage only; can be repeated.",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="CHECK",
+    help="Run this check only; can be repeated.",
+)
+@click.option(
+    "--log", "logs", multiple=True, metavar="FILE", help="A training log to read; can be repeated."
+)
 @click.option("--replay", metavar="DIR", help="Walk a recording instead of this machine.")
-@click.option("--root", metavar="DIR", help="Read the files below DIR; run no tool and ask no driver.")
+@click.option(
+    "--root", metavar="DIR", help="Read the files below DIR; run no tool and ask no driver."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as one JSON document.")
-@click.option("--all", "show_all", is_flag=True, help="Also list what is well and what does not apply.")
-@click.option("--strict", is_flag=True, help="Anything unseen makes the verdict unknown (exit status 3).")
+@click.option(
+    "--all", "show_all", is_flag=True, help="Also list what is well and what does not apply."
+)
+@click.option(
+    "--strict", is_flag=True, help="Anything unseen makes the verdict unknown (exit status 3)."
+)
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
-@click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help="Colour (default: auto).")
+@click.option(
+    "--color",
+    type=click.Choice(("auto", "always", "never")),
+    default="auto",
+    help="Colour (default: auto).",
+)
 @click.option("--config", "config", metavar="FILE", help=f"Settings (default: {SETTINGS}).")
 def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES names
     *,
@@ -84,7 +109,9 @@ def open_node(
         text = held.get(SETTINGS) if isinstance(held, Files) else None
         return node, parse(text or "", f"{replay}/files{SETTINGS}"), logs or node.logs
     if root and not Path(root).is_dir():
-        raise Mistake(f"{root} is not a folder", "give the folder that holds the node's /proc and /sys")
+        raise Mistake(
+            f"{root} is not a folder", "give the folder that holds the node's /proc and /sys"
+        )
     for log in logs:
         if not Path(log).is_file():
             raise Mistake(f"cannot read {log}: no such file", "give the log's path")

@@ -1,5 +1,6 @@
 """Lines of styled text: measured in cells, wrapped under themselves, printed plain or in colour."""
 
+import io
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +9,10 @@ from typing import NamedTuple
 CUT = 2000
 
 # What a terminal acts on, or what changes the order of what stands beside it.
-HOSTILE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+LAST_BYTE = 0xFF
 
 
 class Span(NamedTuple):
@@ -20,24 +24,23 @@ class Span(NamedTuple):
 
 Line = tuple[Span, ...]
 
-# The 16 colours of the terminal's own theme, never a background (SGR parameters).
+# The 16 colours of the terminal's own theme, never a background.
 STYLES = {
-    "fault": "1;31",
-    "warning": "1;33",
-    "unknown": "1;35",
-    "ok": "1;32",
-    "follows": "31",
-    "bold": "1",
-    "dim": "2",
+    "fault": "bold red",
+    "warning": "bold yellow",
+    "unknown": "bold magenta",
+    "ok": "bold green",
+    "follows": "red",
+    "bold": "bold",
+    "dim": "dim",
 }
 
 
 def shown(text: str) -> str:
-    """Return foreign text as it may stand on a terminal: escapes visible, tab as a space, bounded."""
-    safe = HOSTILE.sub(_escape, text[: CUT + 1] if len(text) > CUT else text)
-    if len(text) > CUT:
-        return f"{safe[:CUT]}... ({len(text) - CUT:,} more)"
-    return safe
+    """Return foreign text as a terminal may have it: escapes visible, a tab as a space, bounded."""
+    safe = HOSTILE.sub(_escape, text[:CUT])
+    left = len(text) - CUT
+    return f"{safe}... ({left:,} more)" if left > 0 else safe
 
 
 def _escape(hit: re.Match[str]) -> str:
@@ -45,7 +48,7 @@ def _escape(hit: re.Match[str]) -> str:
     if character == "\t":
         return " "
     code = ord(character)
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code <= LAST_BYTE else f"\\u{code:04x}"
 
 
 def cells(text: str) -> int:
@@ -59,7 +62,7 @@ def cells(text: str) -> int:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return *text* in lines of at most *width* cells; a word that is longer is broken, not lost."""
+    """Return *text* in lines of at most *width* cells; a longer word is broken, not lost."""
     lines: list[str] = []
     line = ""
     for word in _pieces(text, max(width, 8)):
@@ -103,9 +106,14 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def coloured(lines: Iterable[Line]) -> str:
-    """Return the lines with SGR colour around each styled span."""
+    """Return the lines with the terminal's colours around each styled span."""
+    from rich.console import Console  # noqa: PLC0415 - 50 ms that only a terminal is worth
+    from rich.text import Text  # noqa: PLC0415 - same
 
-    def paint(span: Span) -> str:
-        return f"\x1b[{STYLES[span.style]}m{span.text}\x1b[0m" if span.style else span.text
-
-    return "\n".join("".join(map(paint, line)).rstrip() for line in lines) + "\n"
+    painted = io.StringIO()
+    console = Console(file=painted, force_terminal=True, color_system="standard", highlight=False)
+    for line in lines:
+        text = Text.assemble(*((span.text, STYLES.get(span.style, "")) for span in line))
+        text.rstrip()
+        console.print(text, soft_wrap=True)
+    return painted.getvalue()

@@ -60,7 +60,7 @@ class Page:
 
     def row(self, state: str, label: str, text: str, *, indent: int, right: str = "") -> list[Line]:
         """Return `glyph label  text`, or on a narrow terminal the text below its label."""
-        head = (Span(" " * indent), self.glyph(state), Span(" "))
+        head: Line = (Span(" " * indent), self.glyph(state), Span(" "))
         if self.narrow:
             tail = f"{shown(text)}, {right}" if right else shown(text)
             under = (Span(" " * (indent + 4)),)

@@ -8,6 +8,7 @@ from agent.render.words import duration
 from diagnostics.document import CheckLine, StageReport
 
 MOST_NOTES = 5
+MOST_NAMES = 6
 DENIED = "denied"
 
 
@@ -36,7 +37,9 @@ def _stage(page: Page, number: int, stage: StageReport) -> list[Line]:
 def _state(page: Page, stage: StageReport) -> str:
     if stage.verdict == "not_applicable":
         return "none"
-    loud = [f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"]
+    loud = [
+        f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"
+    ]
     if loud and all(f["explained_by"] for f in loud):
         return "follows"
     if stage.verdict == "ok" and any(check.verdict == "unknown" for check in stage.checks):
@@ -46,7 +49,9 @@ def _state(page: Page, stage: StageReport) -> str:
 
 def _counts(page: Page, stage: StageReport) -> str:
     verdicts = Counter(check.verdict for check in stage.checks)
-    loud = [f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"]
+    loud = [
+        f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"
+    ]
     own = Counter(STATE[f["severity"]] for f in loud if not f["explained_by"])
     parts = [f"{verdicts['ok']} ok"] if verdicts["ok"] or not verdicts - Counter() else []
     parts += [_plural(own[state], state) for state in ("fault", "warning") if own[state]]
@@ -108,7 +113,8 @@ def unseen_as_user(page: Page) -> list[Line]:
     ]
     if not blind:
         return []
-    named = ", ".join(blind[:6]) + (f" and {len(blind) - 6} more" if len(blind) > 6 else "")
+    left = len(blind) - MOST_NAMES
+    named = ", ".join(blind[:MOST_NAMES]) + (f" and {left} more" if left > 0 else "")
     checks = "1 check sees" if len(blind) == 1 else f"{len(blind)} checks see"
     text = f"{checks} more as root (sudo gpudiag run): {named}"
     head = page.glyph("unknown")

@@ -1,10 +1,12 @@
 """`gpudiag run` and `logs` for people: verdict, incidents, stages, what to do."""
 
+import io
 import locale
 import os
 import shutil
 import sys
-from typing import IO
+from collections.abc import Callable
+from typing import TextIO
 
 from agent.render.incidents import incidents
 from agent.render.lines import Line, coloured, plain
@@ -18,16 +20,20 @@ NARROW, WIDE, PIPED = 60, 120, 100
 
 def show(document: Document, *, everything: bool, ascii_only: bool, color: str) -> None:
     """Print the document on standard output as the terminal, or the pipe, can bear it."""
-    lines = draw(
-        document,
-        width=_width(sys.stdout),
-        ascii_only=ascii_only or not _unicode(sys.stdout),
-        everything=everything,
+    plain_glyphs = ascii_only or not _unicode(sys.stdout)
+    write(
+        lambda width: draw(document, width=width, ascii_only=plain_glyphs, everything=everything),
+        color=color,
     )
-    text = (coloured if _colour(sys.stdout, color) else plain)(lines)
-    if hasattr(sys.stdout, "reconfigure"):
+
+
+def write(drawing: Callable[[int], list[Line]], *, color: str = "auto") -> None:
+    """Write what *drawing* gives for the width of standard output, in colour where it is wanted."""
+    lines = drawing(_width(sys.stdout))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A locale that cannot write a character must cost that character, not the diagnosis.
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.stdout.write(text)
+    sys.stdout.write((coloured if _colour(sys.stdout, color) else plain)(lines))
 
 
 def draw(document: Document, *, width: int, ascii_only: bool, everything: bool) -> list[Line]:
@@ -60,18 +66,18 @@ def _more(page: Page) -> list[Line]:
     return [page.text(f"More: gpudiag explain {roots[0]}", indent=0)] if roots else []
 
 
-def _width(stream: IO[str]) -> int:
+def _width(stream: TextIO) -> int:
     if not stream.isatty():
         return PIPED
     return min(max(shutil.get_terminal_size((PIPED, 24)).columns, NARROW), WIDE)
 
 
-def _unicode(stream: IO[str]) -> bool:
-    encoding = (getattr(stream, "encoding", None) or locale.getpreferredencoding(do_setlocale=False)).lower()
-    return encoding.replace("-", "") == "utf8" and os.environ.get("TERM") not in ("dumb", "linux")
+def _unicode(stream: TextIO) -> bool:
+    encoding = (stream.encoding or locale.getpreferredencoding(do_setlocale=False)).lower()
+    return encoding.replace("-", "") == "utf8" and os.environ.get("TERM") not in {"dumb", "linux"}
 
 
-def _colour(stream: IO[str], wish: str) -> bool:
+def _colour(stream: TextIO, wish: str) -> bool:
     if wish != "auto":
         return wish == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":

@@ -1,8 +1,15 @@
 """Numbers, times and glyphs as people read them."""
 
-import datetime
+import datetime as dt
 
-GLYPHS = {"fault": "✗", "warning": "!", "unknown": "?", "ok": "✓", "follows": "›", "none": "-"}
+GLYPHS = {
+    "fault": "✗",
+    "warning": "!",
+    "unknown": "?",
+    "ok": "✓",
+    "follows": "›",  # noqa: RUF001 - one cell wide in every locale, unlike the arrows
+    "none": "-",
+}
 ASCII = {"fault": "X", "warning": "!", "unknown": "?", "ok": "+", "follows": ">", "none": "-"}
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -21,9 +28,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / DAY:.0f} d"
 
 
-def local(iso: str) -> datetime.datetime:
+def local(iso: str) -> dt.datetime:
     """Return the reader's local time of a document's UTC time."""
-    return datetime.datetime.fromisoformat(iso).astimezone()
+    return dt.datetime.fromisoformat(iso).astimezone()
 
 
 def moment(iso: str) -> str:

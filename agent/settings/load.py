@@ -30,7 +30,9 @@ def load(path: str, *, must_exist: bool = False) -> Settings:
         text = Path(path).read_text("utf-8")
     except FileNotFoundError:
         if must_exist:
-            raise Mistake(f"cannot read {path}: no such file", "give the settings file's path") from None
+            raise Mistake(
+                f"cannot read {path}: no such file", "give the settings file's path"
+            ) from None
         return Settings()
     except (OSError, UnicodeDecodeError) as problem:
         raise Mistake(f"cannot read {path}: {problem}", "make it readable UTF-8 text") from None
@@ -66,22 +68,22 @@ def _limits(tables: Mapping[str, Mapping[str, Any]], path: str) -> dict[str, Lim
         check = known.get(name)
         if check is None or check.limits is None:
             raise Mistake(
-                f"{path}: table [checks.\"{name}\"]: no check of this name has limits",
+                f'{path}: table [checks."{name}"]: no check of this name has limits',
                 "gpudiag explain checks lists the checks",
             )
         try:
             limits[name] = msgspec.convert(table, check.limits)
         except msgspec.ValidationError as problem:
             raise Mistake(
-                f"{path}: table [checks.\"{name}\"]: {problem}",
+                f'{path}: table [checks."{name}"]: {problem}',
                 f"gpudiag explain {name} shows its limits",
             ) from None
     return limits
 
 
 def _trusted(path: str) -> None:
-    """Refuse a tool table that another user could have written: its programs run with our rights."""
-    seen = os.stat(path)
+    """Refuse a tool table that others can write: its programs run with our rights."""
+    seen = Path(path).stat()
     if seen.st_uid not in (0, os.geteuid()) or seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise Mistake(
             f"{path}: [tools] is refused: others can write this file",

@@ -59,4 +59,6 @@ class File(Table):
             first = problem.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
-            raise Mistake(f"{path}: {where}: {what}", "correct the key and repeat the command") from None
+            raise Mistake(
+                f"{path}: {where}: {what}", "correct the key and repeat the command"
+            ) from None

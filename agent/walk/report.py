@@ -1,6 +1,6 @@
 """From what the walk saw to the one document that all outputs show."""
 
-import datetime
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +19,7 @@ from remediations.plan import advise
 
 def iso(seconds: float) -> str:
     """Return a wall-clock time as ISO 8601 UTC with milliseconds."""
-    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
+    moment = dt.datetime.fromtimestamp(seconds, tz=dt.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -58,11 +58,7 @@ def build(
 
 
 def _stage(entry: Walked, findings: Sequence[Finding]) -> StageReport:
-    hold = entry.held_back_by
-    held_by = next(
-        (f.id for f in findings if hold and (f.fault, f.subject, f.check) == (hold.fault, hold.subject, hold.check)),
-        None,
-    )
+    held_by = next((f.id for f in findings if _same(f, entry.held_back_by)), None)
     return StageReport(
         name=entry.stage,
         verdict=document.stage_verdict(entry.results),
@@ -71,6 +67,14 @@ def _stage(entry: Walked, findings: Sequence[Finding]) -> StageReport:
         checks=tuple(
             CheckLine(check=r.check, verdict=r.verdict, message=r.message) for r in entry.results
         ),
+    )
+
+
+def _same(finding: Finding, other: Finding | None) -> bool:
+    return other is not None and (finding.check, finding.fault, finding.subject) == (
+        other.check,
+        other.fault,
+        other.subject,
     )
 
 

@@ -1,8 +1,7 @@
-"""The walk: four stages in their order, each collected at once and judged before the next begins."""
+"""The walk: four stages in order, each collected at once and judged before the next begins."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -15,6 +14,7 @@ from diagnostics.check import Check, Limits, Result
 from diagnostics.finding import STAGES, Finding, Stage
 
 BUDGET_S = 20.0
+LEAST_S = 1.0
 
 # What makes a probe from this node worthless or harmful: the driver or a card does not answer.
 HOLDS_BACK = frozenset({"driver_hung", "gpu_lost", "gpu_fell_off_bus", "gsp_timeout"})
@@ -25,7 +25,7 @@ class Walked(msgspec.Struct, frozen=True, kw_only=True):
 
     stage: Stage
     results: tuple[Result, ...]
-    seconds: float
+    seconds: float | None = None
     held_back_by: Finding | None = None
 
 
@@ -52,8 +52,7 @@ async def walk(
     sources: Mapping[type[Observation], Source] | None = None,
 ) -> tuple[Walked, ...]:
     """Walk the node once; ends within its budget whatever the node does."""
-    known = by_shape() if sources is None else sources
-    seen: dict[type[Observation], Observation | Missing] = {}
+    gather = Gather(node, wanted, by_shape() if sources is None else sources)
     walked: list[Walked] = []
     began = node.monotonic()
     for stage in STAGES:
@@ -61,9 +60,8 @@ async def walk(
             continue
         start = node.monotonic()
         hold = _holding(walked)
-        left = max(BUDGET_S - (start - began), 1.0)
-        await _collect(node, wanted, _sources(checks, known, seen), seen, hold, left)
-        results = tuple(check.run(seen, limits.get(check.name)) for check in checks)
+        await gather.collect(checks, hold, max(BUDGET_S - (start - began), LEAST_S))
+        results = tuple(check.run(gather.seen, limits.get(check.name)) for check in checks)
         walked.append(
             Walked(
                 stage=stage,
@@ -75,6 +73,51 @@ async def walk(
     return tuple(walked)
 
 
+class Gather:
+    """What has been seen of one node so far; each shape is collected once."""
+
+    def __init__(
+        self, node: Node, wanted: Wanted, sources: Mapping[type[Observation], Source]
+    ) -> None:
+        self.seen: dict[type[Observation], Observation | Missing] = {}
+        self._node = node
+        self._wanted = wanted
+        self._sources = sources
+
+    async def collect(self, checks: Sequence[Check], hold: Finding | None, budget_s: float) -> None:
+        """Run the collectors that *checks* need at once, each on its own branch of time."""
+        wanted = list(self._needed(checks))
+        branches = [self._node.branch() for _ in wanted]
+        async with asyncio.TaskGroup() as group:
+            for source, branch in zip(wanted, branches, strict=True):
+                name = f"collect:{source.shape.__name__}"
+                group.create_task(self._one(source, branch, hold, budget_s), name=name)
+        self._node.join(branches)
+
+    def _needed(self, checks: Sequence[Check]) -> Iterator[Source]:
+        shapes = dict.fromkeys(need.shape for check in checks for need in check.needs)
+        yield from (self._sources[shape] for shape in shapes if shape not in self.seen)
+
+    async def _one(
+        self, source: Source, branch: Node, hold: Finding | None, budget_s: float
+    ) -> None:
+        self.seen[source.shape] = await self._ask(source, branch, hold, budget_s)
+
+    async def _ask(
+        self, source: Source, branch: Node, hold: Finding | None, budget_s: float
+    ) -> Observation | Missing:
+        if source.active and hold is not None:
+            detail = f"no probe is sent from a node with {hold.fault}"
+            return _missing(source, Cause.HELD_BACK, detail)
+        try:
+            async with asyncio.timeout(budget_s):
+                return await source.collect(branch, self._wanted)
+        except TimeoutError:
+            return _missing(source, Cause.TIMEOUT, f"not done in {budget_s:.0f} s")
+        except Exception as problem:  # noqa: BLE001 - a collector's bug must not hide what others see
+            return _missing(source, Cause.CRASHED, repr(problem)[:300])
+
+
 def _holding(walked: Sequence[Walked]) -> Finding | None:
     findings = (f for stage in walked for result in stage.results for f in result.findings)
     return next((f for f in findings if f.fault in HOLDS_BACK), None)
@@ -82,45 +125,6 @@ def _holding(walked: Sequence[Walked]) -> Finding | None:
 
 def _held(result: Result) -> bool:
     return any(missing.cause is Cause.HELD_BACK for missing in result.missing)
-
-
-def _sources(
-    checks: Sequence[Check],
-    known: Mapping[type[Observation], Source],
-    seen: Mapping[type[Observation], Any],
-) -> list[Source]:
-    shapes = dict.fromkeys(need.shape for check in checks for need in check.needs)
-    return [known[shape] for shape in shapes if shape not in seen]
-
-
-async def _collect(
-    node: Node,
-    wanted: Wanted,
-    sources: Sequence[Source],
-    seen: dict[type[Observation], Observation | Missing],
-    hold: Finding | None,
-    budget_s: float,
-) -> None:
-    """Run the collectors at once, each on its own branch of the node's time."""
-
-    async def one(source: Source, branch: Node) -> None:
-        if source.active and hold is not None:
-            detail = f"no probe is sent from a node with {hold.fault}"
-            seen[source.shape] = _missing(source, Cause.HELD_BACK, detail)
-            return
-        try:
-            async with asyncio.timeout(budget_s):
-                seen[source.shape] = await source.collect(branch, wanted)
-        except TimeoutError:
-            seen[source.shape] = _missing(source, Cause.TIMEOUT, f"not done in {budget_s:.0f} s")
-        except Exception as problem:  # noqa: BLE001 - a collector's bug must not hide what the others see
-            seen[source.shape] = _missing(source, Cause.CRASHED, repr(problem)[:300])
-
-    branches = [node.branch() for _ in sources]
-    async with asyncio.TaskGroup() as group:
-        for source, branch in zip(sources, branches, strict=True):
-            group.create_task(one(source, branch), name=f"collect:{source.shape.__name__}")
-    node.join(branches)
 
 
 def _missing(source: Source, cause: Cause, detail: str) -> Missing:

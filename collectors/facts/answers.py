@@ -21,9 +21,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=256)
 def _segments(pattern: str) -> re.Pattern[str]:
     """Compile a path pattern whose `*` stays inside one segment and is captured."""
-    parts = [
-        "/".join(f"({p})" if p != re.escape(s) else p for s, p in _translated(pattern))
-    ]
+    parts = ["/".join(f"({p})" if p != re.escape(s) else p for s, p in _translated(pattern))]
     return re.compile(parts[0] + r"\Z")
 
 
@@ -37,7 +35,7 @@ def _translated(pattern: str) -> Iterator[tuple[str, str]]:
 
 
 class Files(msgspec.Struct, frozen=True, kw_only=True):
-    """Small files read in one go: path to text, and path to errno name where reading failed.
+    r"""Small files read in one go: path to text, and path to errno name where reading failed.
 
     A path in neither is absent. Texts are decoded from UTF-8 with invalid bytes shown as `\\xff`,
     and cut at the cap that was asked for. Paths whose presence alone was asked for map to "".
@@ -54,7 +52,11 @@ class Files(msgspec.Struct, frozen=True, kw_only=True):
     def match(self, pattern: str) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield (what the wildcards stand for, text) for each path, in natural order."""
         compiled = _segments(pattern)
-        found = [(hit.groups(), text) for path, text in self.texts.items() if (hit := compiled.match(path))]
+        found = [
+            (hit.groups(), text)
+            for path, text in self.texts.items()
+            if (hit := compiled.match(path))
+        ]
         yield from sorted(found, key=lambda item: tuple(map(natural, item[0])))
 
     def names(self, pattern: str) -> list[str]:

@@ -1,125 +1,104 @@
-"""The parent side of one helper process: a deadline for each question, a way to let go of it."""
+"""One helper for one resource: a deadline for each question, and a way to let go of it."""
 
 import asyncio
 import contextlib
 import json
-import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from collectors.facts.observation import Cause, Missing
-from collectors.helpers.children.loop import ANSWER_CAP
+from collectors.helpers.link import TERM_S, Link
 
-TERM_S = 2.0
 MOST_STUCK = 2
 
+Open = Callable[[], Awaitable[Link]]
 Where = Callable[[int], Awaitable[str]]
 
 
 class Helper:
-    """One child at a time for one resource, one question at a time.
+    """One helper process at a time, one question at a time.
 
-    A late answer costs the child its life: TERM, 2 s, KILL. A child that KILL does not end sits in
-    the kernel; it is left behind and counted, and after two of them no other is started, so that a
-    dead driver costs a few processes and not one a minute.
+    A late answer costs the process its life. One that KILL does not end sits in the kernel; it is
+    left behind and counted, and after two of them no other is started, so that a dead driver costs
+    a few processes and not one a minute. *where* tells where in the kernel a late one stands.
     """
 
-    def __init__(self, resource: str, argv: Sequence[str], where: Where | None = None) -> None:
+    def __init__(self, resource: str, link: Open, where: Where | None = None) -> None:
         self.resource = resource
-        self._argv = tuple(argv)
+        self._open = link
         self._where = where
-        self._child: asyncio.subprocess.Process | None = None
-        self._left: list[asyncio.subprocess.Process] = []
+        self._link: Link | None = None
+        self._left: list[Link] = []
         self._lock = asyncio.Lock()
 
     @property
     def stuck(self) -> int:
-        """Return how many ended children the kernel still holds."""
-        self._left = [child for child in self._left if child.returncode is None]
+        """Return how many helpers that were let go of are still there."""
+        self._left = [link for link in self._left if not link.gone]
         return len(self._left)
 
     async def ask(self, verb: str, /, *, deadline_s: float, **args: Any) -> Any:  # noqa: ANN401 - JSON
         """Return the verb's answer, or Missing with the reason and where the call stood."""
-        started = False
+        asked = False
         try:
             async with asyncio.timeout(deadline_s), self._lock:
                 if self.stuck >= MOST_STUCK:
-                    return self._missing(
-                        verb, Cause.TIMEOUT, f"{self.stuck} helpers are stuck in the kernel already"
-                    )
-                started = True
+                    detail = f"{self.stuck} helpers are stuck in the kernel already"
+                    return self._missing(verb, Cause.TIMEOUT, detail)
+                asked = True
                 reply = json.loads(await self._exchange(verb, args))
-                started = False
+                asked = False
         except TimeoutError:
-            return await self._late(verb, deadline_s, mine=started)
+            stuck = await self._stalled() if asked else None
+            return self._missing(verb, Cause.TIMEOUT, f"no answer in {deadline_s:g} s", stuck)
+        except (FileNotFoundError, ConnectionRefusedError, PermissionError) as problem:
+            return self._missing(verb, Cause.DENIED, f"nobody answers: {problem.strerror}")
         except (OSError, EOFError) as problem:
-            self._let_go()
             return self._missing(verb, Cause.CRASHED, str(problem))
         except ValueError as problem:
-            self._let_go()
             return self._missing(verb, Cause.GARBLED, str(problem)[:200])
-        except asyncio.CancelledError:
-            if started:
+        finally:
+            if asked:
                 self._let_go()
-            raise
-        if "missing" in reply:
-            return self._missing(verb, Cause(reply["missing"]), str(reply["detail"]))
-        return reply["ok"]
+        return self._read(verb, reply)
+
+    def _read(self, verb: str, reply: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(reply, dict) and "ok" in reply:
+            return reply["ok"]
+        try:
+            return self._missing(verb, Cause(reply["missing"]), str(reply["detail"])[:500])
+        except (KeyError, TypeError, ValueError):
+            return self._missing(verb, Cause.GARBLED, "an answer that is neither ok nor missing")
 
     async def _exchange(self, verb: str, args: dict[str, Any]) -> bytes:
-        if self._child is None or self._child.returncode is not None:
-            self._child = await asyncio.create_subprocess_exec(
-                *self._argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                limit=ANSWER_CAP + 1024,
-                start_new_session=True,
-            )
-        child = self._child
-        if child.stdin is None or child.stdout is None:
-            raise EOFError("the helper has no pipes")
-        child.stdin.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
-        await child.stdin.drain()
-        line = await child.stdout.readline()
+        if self._link is None or self._link.gone:
+            self._link = await self._open()
+        link = self._link
+        link.writer.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
+        await link.writer.drain()
+        line = await link.reader.readline()
         if not line.endswith(b"\n"):
             raise EOFError("the helper left without an answer")
         return line
 
-    async def _late(self, verb: str, deadline_s: float, *, mine: bool) -> Missing:
-        """Say where the call stands, and let go of its child if it was ours."""
-        child = self._child
-        stuck = None
-        if mine and child is not None and self._where is not None:
-            stuck = await self._where(child.pid)
-        if mine:
-            self._let_go()
-        return self._missing(verb, Cause.TIMEOUT, f"no answer in {deadline_s:g} s", stuck)
+    async def _stalled(self) -> str | None:
+        pid = self._link.pid if self._link else None
+        return await self._where(pid) if pid is not None and self._where else None
 
     def _let_go(self) -> None:
-        child, self._child = self._child, None
-        if child is None or child.returncode is not None:
-            return
-        self._left.append(child)
-        _signal(child, signal.SIGTERM)
-        asyncio.get_running_loop().call_later(TERM_S, _signal, child, signal.SIGKILL)
+        link, self._link = self._link, None
+        if link is not None and not link.gone:
+            self._left.append(link)
+            link.end()
 
-    def _missing(
-        self, verb: str, cause: Cause, detail: str, stuck: str | None = None
-    ) -> Missing:
-        what = self.resource if self.resource == verb else f"{verb} of {self.resource}"
+    def _missing(self, verb: str, cause: Cause, detail: str, stuck: str | None = None) -> Missing:
+        what = verb if self.resource in {verb, ""} else f"{verb} of {self.resource}"
         return Missing(what=what, cause=cause, detail=detail, stuck=stuck)
 
     async def close(self) -> None:
-        """End the child; wait for those that can still die, leave the others behind."""
+        """End the helper; wait for those that can still die, leave the others behind."""
         self._let_go()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TERM_S + 1.0):
-                for child in tuple(self._left):
-                    await child.wait()
-
-
-def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    if child.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            child.send_signal(number)
+                for link in tuple(self._left):
+                    await link.ended()

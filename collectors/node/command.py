@@ -27,12 +27,15 @@ class Family(asyncio.SubprocessProtocol):
         self.transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
         self.transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep what fits under the cap, drop the rest so that the tool can go on."""
         self.kept[fd] += data[: OUTPUT_CAP - len(self.kept[fd])]
 
     def process_exited(self) -> None:
+        """End what the tool left behind."""
         # A child of the tool may hold its pipes open for ever: end the group, drain, go on.
         self.signal(signal.SIGKILL)
         if not self.gone.done():
@@ -40,6 +43,7 @@ class Family(asyncio.SubprocessProtocol):
         asyncio.get_running_loop().call_later(DRAIN_S, self._finish)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Be done: the tool and its pipes are gone."""
         del exc
         self._finish()
 
@@ -113,9 +117,7 @@ class Commands:
             seconds=loop.time() - began,
         )
 
-    def _let_go(
-        self, tool: str, family: Family, transport: asyncio.SubprocessTransport
-    ) -> None:
+    def _let_go(self, tool: str, family: Family, transport: asyncio.SubprocessTransport) -> None:
         if family.gone.done():
             transport.close()
             return

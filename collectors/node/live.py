@@ -5,11 +5,13 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 from collectors.facts.answers import Files, Output
 from collectors.facts.observation import Cause, Missing
 from collectors.helpers.helper import Helper
+from collectors.helpers.link import Child, Connection
 from collectors.node.command import Commands
 from collectors.node.kinds import KINDS, resource
 from collectors.node.protocol import Identity, LogText
@@ -38,6 +40,7 @@ class Live:
         self.root = root
         self._tools = tools or {}
         self._reader_socket = reader_socket
+        self._all_rights = os.geteuid() == 0
         self._commands = Commands()
         self._helpers: dict[str, Helper] = {}
 
@@ -66,7 +69,7 @@ class Live:
         deadline_s: float = 5.0,
     ) -> Files | Missing:
         """Read all files that match, in a helper with our own rights."""
-        got = await self._helper("files", child="reader").ask(
+        got = await self._helper("files").ask(
             "files",
             deadline_s=deadline_s,
             root=self.root,
@@ -90,38 +93,50 @@ class Live:
         return missing
 
     async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:  # noqa: ANN401 - JSON
-        """Ask the helper that owns this kind of question; as root our own, else the reader's unit."""
+        """Ask the helper that owns this kind of question; without rights, the reader's unit."""
         known = KINDS[kind]
-        if self.root != "/" and not known.files:
-            return self._other_root(kind)
-        helper = self._helper(resource(kind, args), child=known.child, privileged=known.privileged)
-        if helper is None:
-            detail = f"only root sees this, and no reader answers at {self._reader_socket}"
-            return Missing(what=kind, cause=Cause.DENIED, detail=detail, verb=kind)
         if self.root != "/":
+            if not known.files:
+                return self._other_root(kind)
             args["root"] = self.root
+        if known.privileged and not self._all_rights:
+            return await self._ask_unit(kind, deadline_s, args)
+        helper = self._helper(resource(kind, args), child=known.child)
         return await helper.ask(kind, deadline_s=deadline_s, **args)
+
+    async def _ask_unit(self, kind: str, deadline_s: float, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        if self.root != "/":
+            return self._denied(kind, "only root sees this")
+        name = f"unit:{resource(kind, args)}"
+        if name not in self._helpers:
+            self._helpers[name] = Helper(kind, partial(Connection.open, self._reader_socket))
+        got = await self._helpers[name].ask(kind, deadline_s=deadline_s, **args)
+        if isinstance(got, Missing) and got.cause is Cause.DENIED:
+            return self._denied(kind, f"only root sees this, and of the reader: {got.detail}")
+        return got
+
+    @staticmethod
+    def _denied(kind: str, detail: str) -> Missing:
+        return Missing(what=kind, cause=Cause.DENIED, detail=detail, verb=kind)
 
     async def log(self, path: str, *, deadline_s: float = 10.0) -> LogText | Missing:
         """Return the last 16 MiB of a log that a person named."""
-        helper = self._helper(f"log:{path}", child="reader")
+        helper = self._helper(f"log:{path}")
         got = await helper.ask("log_tail", deadline_s=deadline_s, path=path, cap=LOG_CAP)
         if isinstance(got, Missing):
             return Missing(what=path, cause=got.cause, detail=got.detail)
         return LogText(path=path, **got)
 
-    def _helper(self, name: str, *, child: str, privileged: bool = False) -> Helper:
-        del privileged
+    def _helper(self, name: str, *, child: str = "reader") -> Helper:
         if name not in self._helpers:
-            self._helpers[name] = Helper(name, child_argv(child), where=self._where)
+            start = partial(Child.start, child_argv(child))
+            self._helpers[name] = Helper(name, start, where=self._where)
         return self._helpers[name]
 
     async def _where(self, pid: int) -> str:
         """Say where in the kernel a stuck helper stands."""
         stat, wchan = f"/proc/{pid}/stat", f"/proc/{pid}/wchan"
-        other = self._helpers.setdefault(
-            "where", Helper("where", child_argv("reader"))
-        )
+        other = self._helper("where")
         got = await other.ask(
             "files", deadline_s=2.0, root="/", patterns=[stat, wchan], names=[], cap=4096
         )
@@ -132,7 +147,9 @@ class Live:
 
     @staticmethod
     def _other_root(what: str) -> Missing:
-        return Missing(what=what, cause=Cause.NOT_RECORDED, detail="only files are seen under --root")
+        return Missing(
+            what=what, cause=Cause.NOT_RECORDED, detail="only files are seen under --root"
+        )
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -159,8 +176,3 @@ class Live:
             group.create_task(self._commands.close())
             for helper in self._helpers.values():
                 group.create_task(helper.close())
-
-
-def is_root() -> bool:
-    """Return whether this process may see everything itself."""
-    return os.geteuid() == 0

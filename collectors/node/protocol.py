@@ -29,7 +29,7 @@ class LogText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Node(Protocol):
-    """One node at one time. Every method answers within its deadline; none raises for the node's ills."""
+    """One node at one time: methods answer within their deadline, its ills are no exceptions."""
 
     async def identity(self) -> Identity:
         """Return the node's name, boot id and kernel."""
@@ -70,7 +70,7 @@ class Node(Protocol):
         ...
 
     def branch(self) -> Self:
-        """Return a view whose time passes on its own, for work done at the same time as other work."""
+        """Return a view whose time passes on its own, for work done beside other work."""
         ...
 
     def join(self, branches: Iterable[Self]) -> None:

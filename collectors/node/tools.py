@@ -17,7 +17,7 @@ TOOLS = (
 
 
 def candidates(tool: str, table: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the absolute paths at which *tool* may lie, the site's own choice alone if there is one."""
+    """Return the absolute paths at which *tool* may lie; the site's own choice stands alone."""
     if tool not in TOOLS:
         raise KeyError(f"{tool} is not in the tool table")
     if tool in table:

@@ -1,0 +1,58 @@
+"""`gpudiag explain ID`: what a fault, check or rule is."""
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from agent.cli.errors import Mistake
+from agent.render import explain as draw
+from agent.render.lines import Line
+from agent.render.table import write
+from diagnostics.catalog import WALK
+from diagnostics.knowledge.aliases import ALIASES
+from diagnostics.knowledge.pages import load, near
+from diagnostics.rules.rule import load as load_rules
+
+Drawing = Callable[[int], list[Line]]
+
+
+@click.command("explain")
+@click.argument("name", metavar="ID")
+def command(name: str) -> int:
+    """Say what ID is: meaning, likeliest causes, first command, what not to do.
+
+    ID is a fault, a check or a rule; `explain faults`, `checks` or `rules` lists them.
+    """
+    names = listing()
+    if name in names:
+        sys.stdout.write("\n".join(sorted(names[name])) + "\n")
+        return 0
+    drawings = entries()
+    wanted = ALIASES.get(name, name)
+    if wanted not in drawings:
+        close = near(name, [*drawings, *ALIASES, *names])
+        hint = f"did you mean {close}?" if close else "gpudiag explain faults lists the faults"
+        raise Mistake(f"nothing is called {name}", hint)
+    write(drawings[wanted])
+    return 0
+
+
+def listing() -> dict[str, list[str]]:
+    """Return the ids by what they name."""
+    return {
+        "faults": list(load()),
+        "checks": [check.name for check in WALK],
+        "rules": [rule.id for rule in load_rules()],
+    }
+
+
+def entries() -> dict[str, Drawing]:
+    """Return every id with what draws its page at a width."""
+
+    def of(kind: Callable[..., list[Line]], thing: object) -> Drawing:
+        return lambda width: kind(thing, width)
+
+    drawn = {name: of(draw.fault, page) for name, page in load().items()}
+    drawn |= {check.name: of(draw.check, check) for check in WALK}
+    return drawn | {rule.id: of(draw.rule, rule) for rule in load_rules()}
