@@ -22,7 +22,10 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     files: bool = False
 
 
-KINDS: Mapping[str, Kind] = {}
+KINDS: Mapping[str, Kind] = {
+    "kernel_log": Kind(resource="kernel_log", privileged=True),
+    "device_nodes": Kind(resource="device_nodes"),
+}
 
 
 def resource(kind: str, args: Mapping[str, Any]) -> str:

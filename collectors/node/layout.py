@@ -5,8 +5,12 @@
     errors.toml                 path = errno name
     commands/<tool>-<n>.json    argv, status, stdout, stderr, seconds  (or missing)
     answers/<kind>/<key>.json   kind, args, answer, seconds            (or missing)
+    kmsg.log                    the kernel log as /dev/kmsg gives it: `6,1042,5123456,-;text`
     logs/<name>                 training logs, with --with-logs
     at/<seconds>/               a later state: the same layout, laid over what was before
+
+A later state's kmsg.log holds what the kernel said since, and follows on the earlier one. It
+answers the question `kernel_log`, unless `answers/kernel_log/` says why there was no answer.
 """
 
 import re
@@ -16,6 +20,10 @@ from typing import Any
 import msgspec
 
 SCHEMA = "gpudiag.recording/1"
+
+# 6,1042,5123456,-;nvidia 0000:4e:00.0: enabling device   (level, number, microseconds, flags; text)
+#  DEVICE=+pci:0000:4e:00.0                               (its properties, each behind a space)
+KMSG_LINE = re.compile(r"\d+,\d+,\d+,[^;]*;.*| .*|")
 
 
 class Holds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

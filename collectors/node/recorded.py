@@ -13,7 +13,7 @@ import msgspec
 
 from collectors.facts.answers import Files, Output
 from collectors.facts.observation import Cause, Missing
-from collectors.node.layout import SCHEMA, Answer, Command, Meta, question
+from collectors.node.layout import KMSG_LINE, SCHEMA, Answer, Command, Meta, question
 from collectors.node.protocol import Identity, LogText
 
 MOST_FILES = 100_000
@@ -34,6 +34,7 @@ class State(msgspec.Struct, kw_only=True):
     commands: dict[tuple[str, ...], Command] = {}
     answers: dict[str, Answer] = {}
     logs: dict[str, str] = {}
+    kmsg: tuple[str, ...] | None = None
 
     def over(self, earlier: "State") -> "State":
         """Return *earlier* with this state laid over it; an error here hides a text there."""
@@ -45,7 +46,15 @@ class State(msgspec.Struct, kw_only=True):
             commands=earlier.commands | self.commands,
             answers=earlier.answers | self.answers,
             logs=earlier.logs | self.logs,
+            kmsg=earlier.kmsg if self.kmsg is None else (earlier.kmsg or ()) + self.kmsg,
         )
+
+    def answer(self, kind: str, args: Mapping[str, Any]) -> Answer | None:
+        """Return what was answered; the kernel log stands in a file of its own."""
+        held = self.answers.get(question(kind, args))
+        if held is None and kind == "kernel_log" and self.kmsg is not None:
+            return Answer(kind=kind, answer={"lines": list(self.kmsg), "lost": 0})
+        return held
 
 
 class Recorded:
@@ -119,16 +128,14 @@ class Recorded:
 
     async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer; its seconds pass."""
-        held = self._state.answers.get(question(kind, args))
+        held = self._state.answer(kind, args)
         if held is None:
             return _not_recorded(question(kind, args))
         self._passed += min(held.seconds, deadline_s)
         if held.missing is not None:
             return msgspec.convert({"what": kind, **held.missing}, Missing)
         if held.seconds > deadline_s:
-            return Missing(
-                what=kind, cause=Cause.TIMEOUT, detail=f"no answer in {deadline_s:g} s"
-            )
+            return Missing(what=kind, cause=Cause.TIMEOUT, detail=f"no answer in {deadline_s:g} s")
         return held.answer
 
     async def log(self, path: str, *, deadline_s: float = 10.0) -> LogText | Missing:
@@ -226,7 +233,21 @@ class _Loader:
         for path in self.walk(folder / "answers"):
             answer = self.json(path, Answer)
             state.answers[question(answer.kind, answer.args)] = answer
+        state.kmsg = self.kmsg(folder / "kmsg.log")
         return state
+
+    def kmsg(self, path: Path) -> tuple[str, ...] | None:
+        """Return the lines of a kernel log; dmesg's form, which has no numbers, is refused."""
+        if not os.path.lexists(path):
+            return None
+        if not modes.S_ISREG(path.lstat().st_mode):
+            raise RecordingError(f"{path} is a link or a special file; a recording has none")
+        lines = tuple(self.text(path).split("\n"))
+        for number, line in enumerate(lines, start=1):
+            if not KMSG_LINE.fullmatch(line):
+                form = "`6,1042,5123456,-;text`, as /dev/kmsg gives it"
+                raise RecordingError(f"{path} line {number} is not of the form {form}")
+        return tuple(filter(None, lines))
 
     def walk(self, folder: Path) -> list[Path]:
         """Return the plain files below *folder*; a link or a device is refused, not followed."""
@@ -236,7 +257,9 @@ class _Loader:
                 path = Path(where, name)
                 mode = path.lstat().st_mode
                 if not (modes.S_ISREG(mode) or modes.S_ISDIR(mode)):
-                    raise RecordingError(f"{path} is a link or a special file; a recording has none")
+                    raise RecordingError(
+                        f"{path} is a link or a special file; a recording has none"
+                    )
             found += (Path(where, name) for name in names)
         self.count += len(found)
         if self.count > MOST_FILES:

@@ -2,13 +2,17 @@
 
 import sys
 
-from collectors.helpers.children import files, loop
+from collectors.helpers.children import driver, files, kernel, loop
 
 # Asked only of a child with the caller's own rights, never over the socket: it takes paths.
-OWN: loop.Verbs = {"files": files.files, "log_tail": files.log_tail}
+OWN: loop.Verbs = {
+    "files": files.files,
+    "log_tail": files.log_tail,
+    "device_nodes": driver.device_nodes,
+}
 
 # What the socket serves too; no argument is a path or a command.
-PRIVILEGED: loop.Verbs = {}
+PRIVILEGED: loop.Verbs = {"kernel_log": kernel.kernel_log}
 
 VERBS: loop.Verbs = {**OWN, **PRIVILEGED}
 
