@@ -1,1 +1,1 @@
-"""Helper processes: what can block for ever is asked of a child that may be killed, or left behind."""
+"""What can block for ever is asked of a helper process that may be killed, or left behind."""

@@ -74,8 +74,10 @@ class Helper:
         if self._link is None or self._link.gone:
             self._link = await self._open()
         link = self._link
-        link.writer.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
-        await link.writer.drain()
+        # The unit may have said no and closed before we asked: what it said is still to be read.
+        with contextlib.suppress(ConnectionError):
+            link.writer.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
+            await link.writer.drain()
         line = await link.reader.readline()
         if not line.endswith(b"\n"):
             raise EOFError("the helper left without an answer")

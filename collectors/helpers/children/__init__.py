@@ -1,4 +1,4 @@
-"""The loops that run inside helper processes: standard library, pynvml and psutil alone, no asyncio.
+"""What runs inside helper processes: standard library, pynvml and psutil alone, no asyncio.
 
 A request is one JSON line `{"verb": ..., "args": {...}}`; the answer is one JSON line, either
 `{"ok": ...}` or `{"missing": cause, "detail": ...}`. Verbs are fixed, arguments are typed by the

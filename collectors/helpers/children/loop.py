@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 REQUEST_CAP = 1 << 20
 ANSWER_CAP = 32 << 20
@@ -24,8 +24,9 @@ def answer(verbs: Verbs, line: bytes) -> bytes:
     """Return the answer line for one request line; never raises for what the request says."""
     try:
         request = json.loads(line)
-        verb = verbs[request["verb"]]
-        reply: dict[str, Any] = {"ok": verb(**request["args"])}
+        verb, args = verbs[request["verb"]], request["args"]
+        _check(verb, args)
+        reply: dict[str, Any] = {"ok": verb(**args)}
     except Refused as no:
         reply = {"missing": no.cause, "detail": no.detail}
     except PermissionError as no:
@@ -36,6 +37,24 @@ def answer(verbs: Verbs, line: bytes) -> bytes:
     if len(text) > ANSWER_CAP:
         text = json.dumps({"missing": "garbled", "detail": f"answer of {len(text)} bytes"}).encode()
     return text + b"\n"
+
+
+def _check(verb: Verb, args: dict[str, Any]) -> None:
+    """Refuse arguments that are not of the types which the verb's signature names."""
+    hints = get_type_hints(verb)
+    for name, value in args.items():
+        hint = hints.get(name, type(None))
+        outer, inner = get_origin(hint) or hint, get_args(hint)
+        items = value if inner and isinstance(value, list) else []
+        # bool is an int to isinstance, and is never meant where a number is asked for.
+        fits = isinstance(value, outer) and not (outer is int and isinstance(value, bool))
+        if not fits or not all(type(item) is inner[0] for item in items):
+            raise Refused("denied", f"{name}={value!r:.80} is no argument of this verb")
+
+
+def refusal(cause: str, detail: str) -> bytes:
+    """Return the line that says no before a question was asked."""
+    return json.dumps({"missing": cause, "detail": detail}).encode() + b"\n"
 
 
 def serve(verbs: Verbs, source: BinaryIO, sink: BinaryIO) -> None:

@@ -1,8 +1,8 @@
-"""The reader: what only root sees, by fixed verbs. Run as a child, or as its own unit on a socket."""
+"""The reader: what only root sees, by fixed verbs; a child of ours, or a unit on a socket."""
 
 import sys
 
-from collectors.helpers.children import driver, files, kernel, loop
+from collectors.helpers.children import driver, files, kernel, loop, unit
 
 # Asked only of a child with the caller's own rights, never over the socket: it takes paths.
 OWN: loop.Verbs = {
@@ -18,9 +18,24 @@ VERBS: loop.Verbs = {**OWN, **PRIVILEGED}
 
 
 def main() -> int:
-    """Answer on standard input and output until the parent closes them."""
-    loop.serve(VERBS, sys.stdin.buffer, sys.stdout.buffer)
+    """Answer on standard input and output, or with `--unit` on a socket until ended."""
+    if "--unit" not in sys.argv[1:]:
+        loop.serve(VERBS, sys.stdin.buffer, sys.stdout.buffer)
+        return 0
+    path, policy = _option("--socket"), _option("--policy") or unit.POLICY
+    try:
+        unit.Unit(PRIVILEGED, unit.listener(path), unit.policy(policy)).serve()
+    except (unit.PolicyError, OSError) as problem:
+        sys.stderr.write(f"error: {problem}\n")
+        return 1
+    except KeyboardInterrupt:
+        pass
     return 0
+
+
+def _option(name: str) -> str | None:
+    words = sys.argv[1:]
+    return words[words.index(name) + 1] if name in words[:-1] else None
 
 
 if __name__ == "__main__":
