@@ -1,4 +1,4 @@
-"""The pages of `explain`: what a fault means, its causes, where to look, what to do and what not."""
+"""The pages of `explain`: what a fault means, its causes, where to look, what to do or not do."""
 
 import difflib
 import tomllib
@@ -30,9 +30,9 @@ class PagesError(ValueError):
 class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fault as a person reads it.
 
-    `severity` is the usual one, a rule or check may differ; `title` is a clause that follows "subject: "; `causes`
-    stand likeliest first; `look` is one read-only command; `do` starts with the smallest safe step; each entry
-    of `apart` begins with the id of the look-alike.
+    `severity` is the usual one, a rule or check may differ; `title` is a clause that follows
+    "subject: "; `causes` stand likeliest first; `look` is one command line that only reads; `do`
+    starts with the smallest safe step; each entry of `apart` begins with the look-alike's id.
     """
 
     fault: str
@@ -50,7 +50,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 @cache
 def load() -> dict[str, Page]:
-    """Every page by its fault id; raises PagesError when a file is broken or an id stands twice."""
+    """Load every page by its fault id; PagesError when a file is broken or an id stands twice."""
     pages: dict[str, Page] = {}
     for family in FAMILIES:
         name = f"{family}.toml"
@@ -63,7 +63,7 @@ def load() -> dict[str, Page]:
 
 
 def parse(name: str, text: str) -> dict[str, Page]:
-    """The pages of one TOML text; `name` is the file that PagesError names."""
+    """Parse one TOML text to its pages by fault id; `name` is the file that PagesError names."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -83,5 +83,5 @@ def _page(name: str, fault: str, table: object) -> Page:
 
 
 def near(wanted: str, known: Iterable[str]) -> str | None:
-    """The one known id that is spelt most like `wanted`, None when nothing is close."""
+    """Return the known id that is spelt most like `wanted`, None when nothing is close."""
     return next(iter(difflib.get_close_matches(wanted, known, n=1, cutoff=0.7)), None)
