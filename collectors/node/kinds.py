@@ -24,6 +24,12 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 KINDS: Mapping[str, Kind] = {
     "kernel_log": Kind(resource="kernel_log", privileged=True),
+    "holders": Kind(resource="proc", privileged=True, files=True),
+    "open_files": Kind(resource="proc", privileged=True, files=True),
+    # These two wait for a lock of the process that they ask about, and it may be a stuck one.
+    "environ": Kind(resource="proc-memory", privileged=True, files=True),
+    "blocked": Kind(resource="proc-stack", privileged=True, files=True),
+    "snapshot": Kind(child="nvml", resource="nvml"),
     "device_nodes": Kind(resource="device_nodes"),
 }
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from collectors.helpers.children import driver, files, kernel, loop, unit
+from collectors.helpers.children import driver, files, kernel, loop, processes, unit
 
 # Asked only of a child with the caller's own rights, never over the socket: it takes paths.
 OWN: loop.Verbs = {
@@ -12,7 +12,13 @@ OWN: loop.Verbs = {
 }
 
 # What the socket serves too; no argument is a path or a command.
-PRIVILEGED: loop.Verbs = {"kernel_log": kernel.kernel_log}
+PRIVILEGED: loop.Verbs = {
+    "kernel_log": kernel.kernel_log,
+    "holders": processes.holders,
+    "environ": processes.environ,
+    "blocked": processes.blocked,
+    "open_files": processes.open_files,
+}
 
 VERBS: loop.Verbs = {**OWN, **PRIVILEGED}
 
