@@ -6,9 +6,9 @@ from collections.abc import Callable
 import click
 
 from agent.cli.errors import Mistake
+from agent.cli.terminal import write
 from agent.render import explain as draw
 from agent.render.lines import Line
-from agent.render.table import write
 from diagnostics.catalog import WALK
 from diagnostics.knowledge.aliases import ALIASES
 from diagnostics.knowledge.pages import load, near

@@ -87,7 +87,7 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
     if as_json:
         sys.stdout.write(document.encode().decode() + "\n")
     else:
-        from agent.render.table import show  # noqa: PLC0415 - costs start-up, wanted for people only
+        from agent.cli.terminal import show  # noqa: PLC0415 - costs start-up, wanted for people only
 
         show(document, everything=show_all, ascii_only=ascii_only, color=color)
     return STATUS[document.verdict]

@@ -10,6 +10,7 @@ from agent import BUILD
 from agent.walk.walk import Walked
 from collectors.node.protocol import Identity
 from diagnostics import document
+from diagnostics.check import NODE
 from diagnostics.document import CheckLine, Document, StageReport
 from diagnostics.finding import Finding
 from diagnostics.incidents import join
@@ -89,6 +90,6 @@ def _finding(finding: Finding, node: str | None) -> dict[str, Any]:
             evidence["time"] = iso(evidence["time"])
     subject = plain["subject"]
     subject.setdefault("node", node)
-    if subject["kind"] == "node":
+    if finding.subject == NODE:
         subject["name"] = node
     return plain
