@@ -29,8 +29,10 @@ KINDS: Mapping[str, Kind] = {
     # These two wait for a lock of the process that they ask about, and it may be a stuck one.
     "environ": Kind(resource="proc-memory", privileged=True, files=True),
     "blocked": Kind(resource="proc-stack", privileged=True, files=True),
-    "snapshot": Kind(child="nvml", resource="nvml"),
+    "nvml": Kind(child="nvml", resource="nvml"),
     "device_nodes": Kind(resource="device_nodes"),
+    "interfaces": Kind(child="interfaces", resource="interfaces"),
+    "ibping": Kind(resource="ibping", privileged=True),
 }
 
 
