@@ -68,7 +68,9 @@ DOCKER = re.compile(r"/docker[-/](?P<container>[0-9a-f]{64})")
 PODMAN = re.compile(r"/libpod-(?P<container>[0-9a-f]{64})")
 
 # 0::/user.slice/user-1000.slice/session-3.scope
-USER = re.compile(r"/user\.slice/user-(?P<uid>\d+)\.slice(?:/.*)?/(?P<unit>[^/]+\.(?:scope|service))")
+USER = re.compile(
+    r"/user\.slice/user-(?P<uid>\d+)\.slice(?:/.*)?/(?P<unit>[^/]+\.(?:scope|service))"
+)
 
 # 0::/system.slice/nvidia-persistenced.service
 SERVICE = re.compile(r"/(?P<unit>[^/:]+\.service)(?:/|$)")
@@ -81,7 +83,9 @@ def owner(cgroup: str) -> Owner:
 
     All hierarchies of v1 count: the memory controller may sit at the root while another does not.
     """
-    paths = [line.split(":", 2)[2] for line in cgroup[:CGROUP_CAP].splitlines() if line.count(":") > 1]
+    paths = [
+        line.split(":", 2)[2] for line in cgroup[:CGROUP_CAP].splitlines() if line.count(":") > 1
+    ]
     for read in (_slurm, _pod, _container, _user, _service):
         for path in paths:
             if (found := read(path)) is not None:
@@ -101,9 +105,7 @@ def _pod(path: str) -> Owner | None:
     hit = POD.search(path)
     if hit is None:
         return None
-    return Owner(
-        kind="kubernetes", pod=hit["pod"].replace("_", "-"), container=hit["container"]
-    )
+    return Owner(kind="kubernetes", pod=hit["pod"].replace("_", "-"), container=hit["container"])
 
 
 def _container(path: str) -> Owner | None:

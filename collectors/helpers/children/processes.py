@@ -165,7 +165,7 @@ def _link(path: str) -> str:
 
 def _read(path: str, cap: int = FILE_CAP) -> str:
     pieces = []
-    with open(path, "rb", buffering=0) as handle:  # noqa: PTH123 - the child stays small: no pathlib
+    with open(path, "rb", buffering=0) as handle:
         while cap > 0 and (piece := handle.read(cap)):
             pieces.append(piece)
             cap -= len(piece)

@@ -1,0 +1,170 @@
+"""Tasks that do not go on: asleep in the kernel (D), or dead and not reaped (Z), and for how long."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from collectors.facts.answers import Files
+from collectors.facts.observation import Cause, Missing, Observation
+from collectors.facts.owner import Owner, owner
+from collectors.facts.wanted import Wanted
+from collectors.host.processes import Process, parse
+from collectors.node.protocol import Node
+
+MOST_TASKS = 64
+
+# se.exec_start                                :       1133177.709107
+EXEC_START = re.compile(r"^se\.exec_start\s*:\s*(\d{1,15}\.\d{1,9})\s*$", re.MULTILINE)
+# voluntary_ctxt_switches:	1
+SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s*(\d{1,20})\s*$", re.MULTILINE)
+# Field 39 of stat is the processor on which the task ran last: the 36th after the name and state.
+PROCESSOR = 36
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One task that stood still over both samples; `still_s` is at least how long.
+
+    `wchan` is the kernel function in which it waits, `stack` the functions above it.
+    """
+
+    pid: int
+    comm: str
+    state: str
+    ppid: int
+    still_s: float
+    owner: Owner = Owner()
+    threads: int = 1
+    wchan: str | None = None
+    stack: tuple[str, ...] = ()
+
+
+class BlockedTasks(Observation, frozen=True, kw_only=True):
+    """Tasks that stood still; kernel threads are left out. `places_missing`: why no wchan is known."""
+
+    tasks: tuple[Task, ...]
+    places_missing: Missing | None = None
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """The reader's answer to `blocked` for one task."""
+
+    wchan: str | None = None
+    stack: tuple[str, ...] = ()
+
+
+async def collect(node: Node, wanted: Wanted) -> BlockedTasks | Missing:
+    """Look twice; of those that did not move, ask how long already and where they wait."""
+    first = await node.files("/proc/[0-9]*/stat", cap=4096)
+    if isinstance(first, Missing):
+        return first
+    suspects = _stopped(first)[:MOST_TASKS]
+    if not suspects:
+        return BlockedTasks(tasks=())
+    before = await node.files(*_of(suspects, "status"))
+    await node.sleep(wanted.sample_s)
+    after = await node.files(*_of(suspects, "stat"), *_of(suspects, "status"))
+    if isinstance(before, Missing):
+        return before
+    if isinstance(after, Missing):
+        return after
+    still = [task for task in suspects if _unmoved(task, before, after)]
+    if not still:
+        return BlockedTasks(tasks=())
+    clocks = await node.files("/proc/[0-9]*/stat", "/proc/[0-9]*/sched", *_of(still, "cgroup"))
+    if isinstance(clocks, Missing):
+        return clocks
+    places = await _places(node, still)
+    return BlockedTasks(
+        tasks=tuple(
+            _task(task, clocks, places if isinstance(places, dict) else {}, wanted.sample_s)
+            for task in still
+        ),
+        places_missing=places if isinstance(places, Missing) else None,
+    )
+
+
+def _stopped(seen: Files) -> list[Process]:
+    found = (parse(text) for _, text in seen.match("/proc/[0-9]*/stat"))
+    return [p for p in found if p and not p.kernel and p.state in "DZ"]
+
+
+def _of(tasks: Iterable[Process], name: str) -> list[str]:
+    return [f"/proc/{task.pid}/{name}" for task in tasks]
+
+
+def _unmoved(task: Process, before: Files, after: Files) -> bool:
+    """Return whether it is the same process in the same state, and did not run in between."""
+    path = f"/proc/{task.pid}/status"
+    now = parse(after.get(f"/proc/{task.pid}/stat") or "")
+    same = now is not None and (now.start_s, now.state) == (task.start_s, task.state)
+    counts = [SWITCHES.search(seen.get(path) or "") for seen in (before, after)]
+    moved = task.state == "D" and len({hit[1] if hit else None for hit in counts}) > 1
+    return same and not moved
+
+
+async def _places(node: Node, still: list[Process]) -> dict[int, Places] | Missing:
+    pids = [task.pid for task in still if task.state == "D"]
+    if not pids:
+        return {}
+    answer = await node.ask("blocked", deadline_s=2.0, pids=pids)
+    if isinstance(answer, Missing):
+        return answer
+    try:
+        return msgspec.convert(answer, dict[int, Places], strict=False)
+    except msgspec.ValidationError as problem:
+        return Missing(what="blocked", cause=Cause.GARBLED, detail=str(problem))
+
+
+def _task(task: Process, seen: Files, places: dict[int, Places], watched_s: float) -> Task:
+    place = places.get(task.pid, Places())
+    return Task(
+        pid=task.pid,
+        comm=task.comm,
+        state=task.state,
+        ppid=task.ppid,
+        still_s=max(watched_s, stood_still_s(task.pid, seen)),
+        owner=owner(seen.get(f"/proc/{task.pid}/cgroup") or ""),
+        threads=_threads(seen.get(f"/proc/{task.pid}/stat") or ""),
+        wchan=place.wchan,
+        stack=place.stack,
+    )
+
+
+def stood_still_s(pid: int, seen: Files) -> float:
+    """Return for how long a task has at least not run, 0 where its scheduler file is not to be had.
+
+    `se.exec_start` is the time of its last run on the clock of its processor. That clock leaves
+    out interrupts and stolen time and may be hours behind /proc/uptime, so it is compared with the
+    latest run of any task on the same processor.
+    """
+    runs = {int(g[0]): run for g, text in seen.match("/proc/[0-9]*/sched") if (run := _run(text))}
+    own = runs.get(pid)
+    place = _processor(seen.get(f"/proc/{pid}/stat") or "")
+    if own is None or place is None:
+        return 0.0
+    stats = ((int(g[0]), text) for g, text in seen.match("/proc/[0-9]*/stat"))
+    beside = [runs[other] for other, text in stats if other in runs and _processor(text) == place]
+    return max((run - own for run in beside), default=0.0)
+
+
+def _run(sched: str) -> float | None:
+    hit = EXEC_START.search(sched)
+    # 0: moved to another processor, and has not run there yet.
+    return float(hit[1]) / 1000 if hit and float(hit[1]) else None
+
+
+def _fields(stat: str) -> list[str]:
+    return stat.rpartition(") ")[2].split()
+
+
+def _processor(stat: str) -> int | None:
+    fields = _fields(stat)
+    ok = len(fields) > PROCESSOR and fields[PROCESSOR].isdecimal()
+    return int(fields[PROCESSOR]) if ok else None
+
+
+def _threads(stat: str) -> int:
+    # Field 20 of stat; a zombie with more than one still has a thread in the kernel.
+    fields = _fields(stat)
+    return int(fields[17]) if len(fields) > PROCESSOR and fields[17].isdecimal() else 1
