@@ -52,7 +52,7 @@ SLURM = re.compile(
     r"(?:/step_(?P<step>[^/]+))?"
 )
 
-# 0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod5a0c_..._11.slice/cri-containerd-<64 hex>.scope
+# 0::/kubepods.slice/.../kubepods-burstable-pod5a0c_..._11.slice/cri-containerd-<64 hex>.scope
 # 5:devices:/kubepods/besteffort/pod5a0c2b1e-6a37-4b62-9a57-0d8d9c0f7e11/<64 hex>
 # 0::/system.slice/containerd.service/kubepods-pod5a0c_..._11.slice:cri-containerd:<64 hex>
 POD = re.compile(

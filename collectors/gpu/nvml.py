@@ -1,5 +1,7 @@
 """The GPUs as the driver's library tells of them: memory, use and the processes that compute."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from collectors.facts.observation import Cause, Missing, Observation
@@ -41,7 +43,7 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     mig: bool | None = None
     processes: tuple[GpuProcess, ...] | None = None
     error: int | None = None
-    failed: dict[str, int | None] = {}
+    failed: Mapping[str, int | None] = {}
 
 
 class GpuSnapshot(Observation, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ class GpuSnapshot(Observation, frozen=True, kw_only=True):
     gpus: tuple[Gpu, ...] = ()
     init_error: int | None = None
     watched_s: float = 0.0
-    failed: dict[str, int | None] = {}
+    failed: Mapping[str, int | None] = {}
 
 
 async def collect(node: Node, wanted: Wanted) -> GpuSnapshot | Missing:

@@ -1,4 +1,4 @@
-"""Tasks that do not go on: asleep in the kernel (D), or dead and not reaped (Z), and for how long."""
+"""Tasks that do not go on: asleep in the kernel (D) or dead and not reaped (Z); for how long."""
 
 import re
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from collectors.node.protocol import Node
 
 MOST_TASKS = 64
 
-# se.exec_start                                :       1133177.709107
+# From /proc/PID/sched "se.exec_start                                :       1133177.709107"
 EXEC_START = re.compile(r"^se\.exec_start\s*:\s*(\d{1,15}\.\d{1,9})\s*$", re.MULTILINE)
-# voluntary_ctxt_switches:	1
+# From /proc/PID/status "voluntary_ctxt_switches:\t1"
 SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s*(\d{1,20})\s*$", re.MULTILINE)
 # Field 39 of stat is the processor on which the task ran last: the 36th after the name and state.
 PROCESSOR = 36
@@ -40,7 +40,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockedTasks(Observation, frozen=True, kw_only=True):
-    """Tasks that stood still; kernel threads are left out. `places_missing`: why no wchan is known."""
+    """Tasks that stood still, but for kernel threads.
+
+    `places_missing` says why no wchan is known.
+    """
 
     tasks: tuple[Task, ...]
     places_missing: Missing | None = None
@@ -64,22 +67,21 @@ async def collect(node: Node, wanted: Wanted) -> BlockedTasks | Missing:
     before = await node.files(*_of(suspects, "status"))
     await node.sleep(wanted.sample_s)
     after = await node.files(*_of(suspects, "stat"), *_of(suspects, "status"))
-    if isinstance(before, Missing):
-        return before
-    if isinstance(after, Missing):
-        return after
+    if isinstance(before, Missing) or isinstance(after, Missing):
+        return before if isinstance(before, Missing) else after
     still = [task for task in suspects if _unmoved(task, before, after)]
-    if not still:
-        return BlockedTasks(tasks=())
-    clocks = await node.files("/proc/[0-9]*/stat", "/proc/[0-9]*/sched", *_of(still, "cgroup"))
-    if isinstance(clocks, Missing):
-        return clocks
+    return await _placed(node, still, wanted.sample_s) if still else BlockedTasks(tasks=())
+
+
+async def _placed(node: Node, still: list[Process], watched_s: float) -> BlockedTasks | Missing:
+    """Return the tasks with how long they have stood still, and where."""
+    seen = await node.files("/proc/[0-9]*/stat", "/proc/[0-9]*/sched", *_of(still, "cgroup"))
+    if isinstance(seen, Missing):
+        return seen
     places = await _places(node, still)
+    known = {} if isinstance(places, Missing) else places
     return BlockedTasks(
-        tasks=tuple(
-            _task(task, clocks, places if isinstance(places, dict) else {}, wanted.sample_s)
-            for task in still
-        ),
+        tasks=tuple(_task(task, seen, known, watched_s) for task in still),
         places_missing=places if isinstance(places, Missing) else None,
     )
 

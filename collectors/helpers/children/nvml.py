@@ -1,4 +1,4 @@
-"""The one process that has the driver open: each call guarded, a lost GPU is an entry of its own."""
+"""The one process that has the driver open: each call guarded, a lost GPU an entry of its own."""
 
 import contextlib
 import ctypes
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import pynvml
+import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
 from collectors.helpers.children import loop
 
@@ -22,7 +22,7 @@ MOST_GPUS = 64
 MOST_PROCESSES = 1024
 NAME = "gpudiag-nvml"
 
-# nvml.h: NVML_VALUE_NOT_AVAILABLE
+# NVML_VALUE_NOT_AVAILABLE of the C header.
 NOT_AVAILABLE = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -33,7 +33,7 @@ class Session:
         self._ready = False
 
     def snapshot(self) -> dict[str, Any]:
-        """Return versions, the count, and each GPU; `init_error` alone where NVML does not start."""
+        """Return versions, count and each GPU; `init_error` where NVML does not start."""
         if not self._ready:
             try:
                 pynvml.nvmlInitWithFlags(0)
