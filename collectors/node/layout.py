@@ -1,6 +1,7 @@
 """Where things lie in a recording (`gpudiag.recording/1`), for those who write and read one.
 
-    meta.toml                   schema, node, boot_id, kernel, taken, product, simulated, scrubbed, holds
+    meta.toml                   schema, node, boot_id, kernel, taken, product, simulated, scrubbed,
+                                holds
     files/<path>                a copy of each file that was read
     errors.toml                 path = errno name
     commands/<tool>-<n>.json    argv, status, stdout, stderr, seconds  (or missing)
@@ -13,11 +14,14 @@ A later state's kmsg.log holds what the kernel said since, and follows on the ea
 answers the question `kernel_log`, unless `answers/kernel_log/` says why there was no answer.
 """
 
+import fnmatch
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+from collectors.facts.observation import Cause, Missing
 
 SCHEMA = "gpudiag.recording/1"
 
@@ -27,15 +31,26 @@ KMSG_LINE = re.compile(r"\d+,\d+,\d+,[^;]*;.*| .*|")
 
 
 class Holds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a recording is complete for: path prefixes (`*` in a segment), tools, kinds of answer."""
+    """What a recording is complete for: path prefixes (`*` in a segment), tools, kinds of answer.
 
-    paths: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
+    Of *names* it knows whether they exist, and nothing of what lies in them or below them. The
+    other three are required: a meta.toml that was cut short must not pass for an empty recording.
+    """
+
+    names: tuple[str, ...] = ()
+    kinds: tuple[str, ...]
+    tools: tuple[str, ...]
+    paths: tuple[str, ...]
 
     def has_path(self, pattern: str) -> bool:
-        """Return whether every path that *pattern* can name was recorded, or is known to be absent."""
+        """Return whether all that *pattern* can name was recorded, or is known to be absent."""
         return any(_covers(held, pattern) for held in self.paths)
+
+    def has_name(self, pattern: str) -> bool:
+        """Return whether it is known which paths that *pattern* can name exist."""
+        return self.has_path(pattern) or any(
+            held.count("/") == pattern.count("/") and _covers(held, pattern) for held in self.names
+        )
 
 
 class Meta(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +64,30 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     kernel: str | None = None
     simulated: bool = False
     scrubbed: bool = True
-    holds: Holds = Holds()
+    holds: Holds
+
+
+class Unanswered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why there was no answer, as in `Missing`."""
+
+    cause: Cause
+    detail: str
+    what: str | None = None
+    verb: str | None = None
+    stuck: str | None = None
+
+    def missing(self, what: str) -> Missing:
+        """Return what the collector is told; *what* names the question where the file does not."""
+        return Missing(
+            what=self.what or what,
+            cause=self.cause,
+            detail=self.detail,
+            verb=self.verb,
+            stuck=self.stuck,
+        )
+
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,8 +97,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     status: int = 0
     stdout: str = ""
     stderr: str = ""
-    seconds: float = 0.0
-    missing: dict[str, Any] | None = None
+    seconds: Seconds = 0.0
+    missing: Unanswered | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,8 +107,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     kind: str
     args: dict[str, Any] = {}
     answer: Any = None
-    seconds: float = 0.0
-    missing: dict[str, Any] | None = None
+    seconds: Seconds = 0.0
+    missing: Unanswered | None = None
 
 
 def question(kind: str, args: Mapping[str, Any]) -> str:
@@ -95,7 +133,10 @@ def _covers(held: str, pattern: str) -> bool:
 
 
 def _glob(held: str, asked: str) -> bool:
+    """Return whether the pattern *held* stands for all that the segment *asked* can stand for."""
     if "*" not in held:
         return False
+    if not any(c in asked for c in "*?["):
+        return fnmatch.fnmatchcase(asked, held)
     expression = ".*".join(map(re.escape, held.split("*")))
     return re.fullmatch(expression, asked) is not None

@@ -1,79 +1,30 @@
 """Answer from a recording: a folder of plain files that one can read and edit."""
 
-import datetime
-import fnmatch
-import os
-import stat as modes
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
-
-import msgspec
+from typing import Any, Self
 
 from collectors.facts.answers import Files, Output
 from collectors.facts.observation import Cause, Missing
-from collectors.node.layout import KMSG_LINE, SCHEMA, Answer, Command, Meta, question
+from collectors.node.clock import Clock
+from collectors.node.layout import Answer, question
 from collectors.node.protocol import Identity, LogText
+from collectors.node.recording.history import GONE, Entry
+from collectors.node.recording.loader import Loader, RecordingError
 
-MOST_FILES = 100_000
-MOST_BYTES = 256 << 20
-
-T = TypeVar("T")
-
-
-class RecordingError(Exception):
-    """The folder is no whole recording; the message names the file and what is wrong with it."""
-
-
-class State(msgspec.Struct, kw_only=True):
-    """Everything known at one time of a recording."""
-
-    texts: dict[str, str] = {}
-    errors: dict[str, str] = {}
-    commands: dict[tuple[str, ...], Command] = {}
-    answers: dict[str, Answer] = {}
-    logs: dict[str, str] = {}
-    kmsg: tuple[str, ...] | None = None
-
-    def over(self, earlier: "State") -> "State":
-        """Return *earlier* with this state laid over it; an error here hides a text there."""
-        texts = {p: t for p, t in earlier.texts.items() if p not in self.errors} | self.texts
-        errors = {p: e for p, e in earlier.errors.items() if p not in self.texts} | self.errors
-        return State(
-            texts=texts,
-            errors=errors,
-            commands=earlier.commands | self.commands,
-            answers=earlier.answers | self.answers,
-            logs=earlier.logs | self.logs,
-            kmsg=earlier.kmsg if self.kmsg is None else (earlier.kmsg or ()) + self.kmsg,
-        )
-
-    def answer(self, kind: str, args: Mapping[str, Any]) -> Answer | None:
-        """Return what was answered; the kernel log stands in a file of its own."""
-        held = self.answers.get(question(kind, args))
-        if held is None and kind == "kernel_log" and self.kmsg is not None:
-            return Answer(kind=kind, answer={"lines": list(self.kmsg), "lost": 0})
-        return held
+__all__ = ["Recorded", "RecordingError"]
 
 
 class Recorded:
     """A node as it was recorded; its time is the recording's and passes only by what is done."""
 
     def __init__(self, folder: Path) -> None:
-        loader = _Loader(folder)
+        loader = Loader(folder)
         self.meta = loader.meta()
-        first = loader.state(folder)
-        states = [(0.0, first)]
-        for seconds, path in loader.later():
-            states.append((seconds, loader.state(path).over(states[-1][1])))
-        self._states: tuple[tuple[float, State], ...] = tuple(states)
-        self._taken = datetime.datetime.fromisoformat(self.meta.taken).timestamp()
-        self._passed = 0.0
-
-    @property
-    def _state(self) -> State:
-        return next(state for at, state in reversed(self._states) if at <= self._passed)
+        self._history = loader.history()
+        self._taken = dt.datetime.fromisoformat(self.meta.taken).timestamp()
+        self._clock = Clock()
 
     async def identity(self) -> Identity:
         """Return what meta.toml says."""
@@ -94,27 +45,44 @@ class Recorded:
         deadline_s: float = 5.0,
     ) -> Files | Missing:
         """Return the recorded files that match; Missing if one of the patterns was never asked."""
-        del deadline_s
-        for pattern in (*patterns, *names):
-            if not self.meta.holds.has_path(pattern):
-                return _not_recorded(pattern)
-        state = self._state
-        texts = {p: t[:cap] for p, t in state.texts.items() if _any(p, patterns)}
-        texts |= {p: "" for p in state.texts if p not in texts and _any(p, names)}
-        errors = {p: e for p, e in state.errors.items() if e != "ENOENT" and _any(p, patterns)}
+        if (held := self._answer("files", files_args(patterns, names, cap))) and held.missing:
+            self._clock.spend(min(held.seconds, deadline_s))
+            return held.missing.missing("files")
+        if outside := self._outside(patterns, names):
+            return _not_recorded(outside)
+        texts: dict[str, str] = {}
+        errors: dict[str, str] = {}
+        for path, entry in self._matching(patterns):
+            seen = entry.seen.at(self._clock.passed)
+            if seen and seen.error is None:
+                texts[path] = seen.text[:cap]
+            elif seen and seen.error != GONE:
+                errors[path] = seen.error or ""
+        for path, entry in self._matching(names):
+            if path not in texts and entry.there(self._clock.passed):
+                texts[path] = ""
         return Files(texts=texts, errors=errors)
+
+    def _outside(self, patterns: Sequence[str], names: Sequence[str]) -> str | None:
+        """Return the first pattern of which the recording does not know everything."""
+        holds = self.meta.holds
+        unknown = [p for p in patterns if not holds.has_path(p)]
+        unknown += [n for n in names if not holds.has_name(n)]
+        return unknown[0] if unknown else None
+
+    def _matching(self, patterns: Sequence[str]) -> Iterator[tuple[str, Entry]]:
+        for pattern in patterns:
+            yield from self._history.paths.find(pattern)
 
     async def command(self, tool: str, *args: str, deadline_s: float) -> Output | Missing:
         """Return what the tool printed when it was recorded; its seconds pass."""
-        held = self._state.commands.get((tool, *args))
+        line = self._history.commands.get((tool, *args))
+        held = line.at(self._clock.passed) if line else None
         if held is None:
-            if tool in self.meta.holds.tools:
-                detail = f"{tool} is not installed"
-                return Missing(what=tool, cause=Cause.NO_TOOL, detail=detail)
-            return _not_recorded(" ".join((tool, *args)))
-        self._passed += min(held.seconds, deadline_s)
+            return self._no_command(tool, args)
+        self._clock.spend(min(held.seconds, deadline_s))
         if held.missing is not None:
-            return msgspec.convert({"what": tool, **held.missing}, Missing)
+            return held.missing.missing(tool)
         if held.seconds > deadline_s:
             detail = f"{' '.join(held.argv)[:120]} did not end in {deadline_s:g} s"
             return Missing(what=tool, cause=Cause.TIMEOUT, detail=detail)
@@ -126,174 +94,95 @@ class Recorded:
             seconds=held.seconds,
         )
 
+    def _no_command(self, tool: str, args: tuple[str, ...]) -> Missing:
+        """Tell a tool that was not there from one that was not asked this."""
+        ran = any(argv[0] == tool for argv in self._history.commands)
+        if tool in self.meta.holds.tools and not ran:
+            return Missing(what=tool, cause=Cause.NO_TOOL, detail=f"{tool} is not installed")
+        return _not_recorded(" ".join((tool, *args)))
+
     async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer; its seconds pass."""
-        held = self._state.answer(kind, args)
+        held = self._answer(kind, args)
         if held is None:
             return _not_recorded(question(kind, args))
-        self._passed += min(held.seconds, deadline_s)
+        self._clock.spend(min(held.seconds, deadline_s))
         if held.missing is not None:
-            return msgspec.convert({"what": kind, **held.missing}, Missing)
+            return held.missing.missing(kind)
         if held.seconds > deadline_s:
             return Missing(what=kind, cause=Cause.TIMEOUT, detail=f"no answer in {deadline_s:g} s")
         return held.answer
 
+    def _answer(self, kind: str, args: dict[str, Any]) -> Answer | None:
+        """Return what was answered; the kernel log stands in a file of its own."""
+        line = self._history.answers.get(question(kind, args))
+        held = line.at(self._clock.passed) if line else None
+        if held is None and kind == "kernel_log":
+            lines = self._history.kernel.at(self._clock.passed)
+            if lines is None and kind in self.meta.holds.kinds:
+                lines = ()
+            if lines is not None:
+                return Answer(kind=kind, answer={"lines": list(lines), "lost": 0})
+        return held
+
     async def log(self, path: str, *, deadline_s: float = 10.0) -> LogText | Missing:
         """Return a log of the recording's `logs/` folder."""
-        del deadline_s
-        text = self._state.logs.get(path)
-        return _not_recorded(path) if text is None else LogText(path=path, text=text)
+        held = self._answer("log", {"path": path})
+        if held is not None and held.missing is not None:
+            self._clock.spend(min(held.seconds, deadline_s))
+            return held.missing.missing(path)
+        text = self._history.logs.get(path)
+        if text is None:
+            return _not_recorded(path)
+        part = held.answer if held is not None and isinstance(held.answer, dict) else {}
+        return LogText(
+            path=path,
+            text=text,
+            first_line=_count(part.get("first_line"), 1),
+            skipped_bytes=_count(part.get("skipped_bytes"), 0),
+        )
 
     async def sleep(self, seconds: float) -> None:
         """Let the recording's time pass, at once."""
-        self._passed += seconds
+        self._clock.spend(seconds)
 
     def now(self) -> float:
         """Return the recording's wall clock."""
-        return self._taken + self._passed
+        return self._taken + self._clock.passed
 
     def monotonic(self) -> float:
         """Return the seconds since the recording's start."""
-        return self._passed
+        return self._clock.passed
 
     def branch(self) -> Self:
         """Return a view of the same recording whose time passes on its own."""
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other.__dict__.update(self.__dict__, _clock=self._clock.branch())
         return other
 
     def join(self, branches: Iterable[Self]) -> None:
         """Go on where the last branch ended."""
-        self._passed = max([self._passed, *(branch._passed for branch in branches)])  # noqa: SLF001 - same class
+        self._clock.join(branch._clock for branch in branches)  # noqa: SLF001 - same class
 
     async def close(self) -> None:
         """Do nothing: there is no helper."""
 
     @property
     def logs(self) -> tuple[str, ...]:
-        """Return the names of the logs that the recording holds."""
-        return tuple(sorted(self._state.logs))
+        """Return the names of the logs that the recording holds, or tried to hold."""
+        asked = (line.values[0] for line in self._history.answers.values())
+        tried = {str(answer.args.get("path")) for answer in asked if answer.kind == "log"}
+        return tuple(sorted({*self._history.logs, *tried}))
 
 
-def _any(path: str, patterns: Sequence[str]) -> bool:
-    return any(
-        pattern.count("/") == path.count("/") and fnmatch.fnmatchcase(path, pattern)
-        for pattern in patterns
-    )
+def files_args(patterns: Sequence[str], names: Sequence[str], cap: int) -> dict[str, Any]:
+    """Return how the question of `files` is written down where it got no answer."""
+    return {"patterns": list(patterns), "names": list(names), "cap": cap}
+
+
+def _count(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) and value >= otherwise else otherwise
 
 
 def _not_recorded(what: str) -> Missing:
     return Missing(what=what, cause=Cause.NOT_RECORDED, detail="the recording does not hold this")
-
-
-class _Loader:
-    """Reads a recording's folder, once and before the walk; refuses what is not plain."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.count = 0
-        self.size = 0
-
-    def meta(self) -> Meta:
-        path = self.folder / "meta.toml"
-        if not path.is_file():
-            raise RecordingError(f"{self.folder} is no recording: it has no meta.toml")
-        table = self.toml(path)
-        schema = table.get("schema")
-        if schema != SCHEMA:
-            raise RecordingError(f"{path}: schema {schema!r}; this gpudiag reads {SCHEMA!r}")
-        meta = self.convert(path, table, Meta)
-        try:
-            datetime.datetime.fromisoformat(meta.taken)
-        except ValueError as problem:
-            raise RecordingError(f"{path}: taken: {problem}") from None
-        return meta
-
-    def later(self) -> list[tuple[float, Path]]:
-        folder = self.folder / "at"
-        found = []
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-            try:
-                found.append((float(path.name), path))
-            except ValueError:
-                raise RecordingError(f"{path}: its name is not a number of seconds") from None
-        return sorted(found)
-
-    def state(self, folder: Path) -> State:
-        state = State(
-            texts={}, errors=self.errors(folder / "errors.toml"), commands={}, answers={}, logs={}
-        )
-        for path in self.walk(folder / "files"):
-            state.texts["/" + str(path.relative_to(folder / "files"))] = self.text(path)
-        for path in self.walk(folder / "logs"):
-            state.logs[str(path.relative_to(folder / "logs"))] = self.text(path)
-        for path in self.walk(folder / "commands"):
-            command = self.json(path, Command)
-            state.commands[command.argv] = command
-        for path in self.walk(folder / "answers"):
-            answer = self.json(path, Answer)
-            state.answers[question(answer.kind, answer.args)] = answer
-        state.kmsg = self.kmsg(folder / "kmsg.log")
-        return state
-
-    def kmsg(self, path: Path) -> tuple[str, ...] | None:
-        """Return the lines of a kernel log; dmesg's form, which has no numbers, is refused."""
-        if not os.path.lexists(path):
-            return None
-        if not modes.S_ISREG(path.lstat().st_mode):
-            raise RecordingError(f"{path} is a link or a special file; a recording has none")
-        lines = tuple(self.text(path).split("\n"))
-        for number, line in enumerate(lines, start=1):
-            if not KMSG_LINE.fullmatch(line):
-                form = "`6,1042,5123456,-;text`, as /dev/kmsg gives it"
-                raise RecordingError(f"{path} line {number} is not of the form {form}")
-        return tuple(filter(None, lines))
-
-    def walk(self, folder: Path) -> list[Path]:
-        """Return the plain files below *folder*; a link or a device is refused, not followed."""
-        found: list[Path] = []
-        for where, folders, names in os.walk(folder):
-            for name in (*folders, *names):
-                path = Path(where, name)
-                mode = path.lstat().st_mode
-                if not (modes.S_ISREG(mode) or modes.S_ISDIR(mode)):
-                    raise RecordingError(
-                        f"{path} is a link or a special file; a recording has none"
-                    )
-            found += (Path(where, name) for name in names)
-        self.count += len(found)
-        if self.count > MOST_FILES:
-            raise RecordingError(f"{self.folder} has more than {MOST_FILES} files")
-        return sorted(found)
-
-    def text(self, path: Path) -> str:
-        self.size += path.stat().st_size
-        if self.size > MOST_BYTES:
-            raise RecordingError(f"{self.folder} is larger than {MOST_BYTES >> 20} MiB")
-        return path.read_bytes().decode("utf-8", "backslashreplace")
-
-    def json(self, path: Path, shape: type[T]) -> T:
-        text = self.text(path)
-        try:
-            return msgspec.json.decode(text, type=shape)
-        except msgspec.ValidationError as problem:
-            raise RecordingError(f"{path}: {problem}") from None
-        except msgspec.DecodeError as problem:
-            raise RecordingError(
-                f"{path} is cut short or not JSON ({len(text)} bytes: {problem})"
-            ) from None
-
-    def toml(self, path: Path) -> dict[str, Any]:
-        try:
-            return tomllib.loads(self.text(path))
-        except tomllib.TOMLDecodeError as problem:
-            raise RecordingError(f"{path}: {problem}") from None
-
-    def convert(self, path: Path, table: Mapping[str, Any], shape: type[T]) -> T:
-        try:
-            return msgspec.convert(table, shape)
-        except msgspec.ValidationError as problem:
-            raise RecordingError(f"{path}: {problem}") from None
-
-    def errors(self, path: Path) -> dict[str, str]:
-        return self.convert(path, self.toml(path), dict[str, str]) if path.is_file() else {}

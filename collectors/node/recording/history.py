@@ -1,0 +1,158 @@
+"""What was seen and when: the form that a recording has in memory."""
+
+import bisect
+import fnmatch
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import msgspec
+
+from collectors.node.layout import Answer, Command
+
+T = TypeVar("T")
+
+GONE = "ENOENT"
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """One path at one time: its text, or the errno name that stood in for it."""
+
+    text: str = ""
+    error: str | None = None
+
+
+class Timeline(Generic[T]):
+    """Values by the second from which each holds."""
+
+    __slots__ = ("times", "values")
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.values: list[T] = []
+
+    def put(self, at: float, value: T) -> None:
+        """Let *value* hold from *at* on, until the next one that is known."""
+        place = bisect.bisect_left(self.times, at)
+        if place < len(self.times) and self.times[place] == at:
+            self.values[place] = value
+        else:
+            self.times.insert(place, at)
+            self.values.insert(place, value)
+
+    def at(self, when: float) -> T | None:
+        """Return what holds at *when*."""
+        place = bisect.bisect_right(self.times, when)
+        return self.values[place - 1] if place else None
+
+    def exactly(self, when: float) -> T | None:
+        """Return what was put at this very time."""
+        place = bisect.bisect_left(self.times, when)
+        there = place < len(self.times) and self.times[place] == when
+        return self.values[place] if there else None
+
+
+class Entry:
+    """A file or a folder: what it was over time, and what lies below it."""
+
+    __slots__ = ("below", "seen")
+
+    def __init__(self) -> None:
+        self.below: dict[str, Entry] = {}
+        self.seen: Timeline[Seen] = Timeline()
+
+    def there(self, at: float) -> bool:
+        """Return whether the path exists: it was seen, or something below it was."""
+        own = self.seen.at(at)
+        if own is not None and own.error != GONE:
+            return True
+        return any(child.there(at) for child in self.below.values())
+
+
+class Paths:
+    """Files by path and time, found by patterns as a shell would find them."""
+
+    def __init__(self) -> None:
+        self._top = Entry()
+
+    def entry(self, path: str) -> Entry:
+        """Return the entry of *path*, made where it is new."""
+        entry = self._top
+        for segment in path.strip("/").split("/"):
+            if segment not in entry.below:
+                entry.below[segment] = Entry()
+            entry = entry.below[segment]
+        return entry
+
+    def put(self, at: float, path: str, seen: Seen) -> None:
+        """Note what *path* was from *at* on."""
+        self.entry(path).seen.put(at, seen)
+
+    def remove(self, at: float, path: str) -> None:
+        """Note that from *at* on there is neither *path* nor anything below it."""
+        for _, entry in self._below(self.entry(path), path):
+            entry.seen.put(at, Seen(error=GONE))
+
+    def find(self, pattern: str) -> Iterator[tuple[str, Entry]]:
+        """Yield what matches; `*` stays within a segment and passes over names with a dot first."""
+        yield from _find(self._top, "", pattern.strip("/").split("/"))
+
+    def all(self) -> Iterator[tuple[str, Entry]]:
+        """Yield every path of which anything was noted, a folder before what lies in it."""
+        for path, entry in self._below(self._top, ""):
+            if entry.seen.times:
+                yield path, entry
+
+    def _below(self, entry: Entry, path: str) -> Iterator[tuple[str, Entry]]:
+        yield path, entry
+        for name, child in entry.below.items():
+            yield from self._below(child, f"{path}/{name}")
+
+
+class History(msgspec.Struct, kw_only=True):
+    """Everything that a recording knows, each with the times at which it changed."""
+
+    paths: Paths
+    commands: dict[tuple[str, ...], Timeline[Command]]
+    answers: dict[str, Timeline[Answer]]
+    kernel: Timeline[tuple[str, ...]]
+    logs: dict[str, str]
+
+
+def empty() -> History:
+    """Return a history in which nothing was seen yet."""
+    return History(paths=Paths(), commands={}, answers={}, kernel=Timeline(), logs={})
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Return whether one segment of a pattern stands for *name*."""
+    if not is_glob(pattern):
+        return pattern == name
+    if name.startswith(".") and not pattern.startswith("."):
+        return False
+    return _compiled(pattern).match(name) is not None
+
+
+def is_glob(pattern: str) -> bool:
+    """Return whether *pattern* stands for more than itself."""
+    return any(c in pattern for c in "*?[")
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(pattern))
+
+
+def _find(entry: Entry, path: str, segments: list[str]) -> Iterator[tuple[str, Entry]]:
+    if not segments:
+        yield path, entry
+        return
+    head, rest = segments[0], segments[1:]
+    if not is_glob(head):
+        if head in entry.below:
+            yield from _find(entry.below[head], f"{path}/{head}", rest)
+        return
+    for name, child in entry.below.items():
+        if fits(head, name):
+            yield from _find(child, f"{path}/{name}", rest)
