@@ -8,6 +8,7 @@ import msgspec
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.host import processes
+from collectors.network import cards, ibping, interfaces, ping, ports
 from collectors.node.protocol import Node
 
 Collect = Callable[[Node, Wanted], Awaitable[Observation | Missing]]
@@ -30,7 +31,14 @@ def source(
     return Source(shape=shape, collect=collect, active=active)
 
 
-SOURCES: tuple[Source, ...] = (source(processes.collect),)
+SOURCES: tuple[Source, ...] = (
+    source(processes.collect),
+    source(cards.collect),
+    source(ports.collect),
+    source(interfaces.collect),
+    source(ibping.collect, active=True),
+    source(ping.collect, active=True),
+)
 
 
 def by_shape() -> dict[type[Observation], Source]:

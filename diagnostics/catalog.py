@@ -5,10 +5,17 @@ is often the cause of those that a later stage would report.
 """
 
 from diagnostics.check import Check
+from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
 
 PROCESSES: tuple[Check, ...] = ()
 DRIVER: tuple[Check, ...] = ()
-NETWORK: tuple[Check, ...] = ()
+NETWORK: tuple[Check, ...] = (
+    devices.devices,
+    ports.ports,
+    interfaces.interfaces,
+    ibping.ibping,
+    ping.ping,
+)
 TRAINING: tuple[Check, ...] = ()
 
 WALK: tuple[Check, ...] = PROCESSES + DRIVER + NETWORK + TRAINING

@@ -15,4 +15,11 @@ class Edge(msgspec.Struct, frozen=True):
     same: Same
 
 
-EDGES: tuple[Edge, ...] = ()
+EDGES: tuple[Edge, ...] = (
+    Edge("ib_module_missing", "ib_device_missing", "node"),
+    Edge("ib_port_down", "ipoib_down", "node"),
+    Edge("ib_subnet_manager_missing", "ipoib_down", "node"),
+    Edge("ib_port_down", "ib_ping_unreachable", "node"),
+    Edge("ib_subnet_manager_missing", "ib_ping_unreachable", "node"),
+    Edge("nic_link_down", "ping_unreachable", "node"),
+)

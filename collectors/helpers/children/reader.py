@@ -2,7 +2,7 @@
 
 import sys
 
-from collectors.helpers.children import driver, files, kernel, loop, processes, unit
+from collectors.helpers.children import driver, files, kernel, loop, network, processes, unit
 
 # Asked only of a child with the caller's own rights, never over the socket: it takes paths.
 OWN: loop.Verbs = {
@@ -18,6 +18,7 @@ PRIVILEGED: loop.Verbs = {
     "environ": processes.environ,
     "blocked": processes.blocked,
     "open_files": processes.open_files,
+    "ibping": network.ibping,
 }
 
 VERBS: loop.Verbs = {**OWN, **PRIVILEGED}
