@@ -65,10 +65,12 @@ async def collect(node: Node, wanted: Wanted) -> BlockedTasks | Missing:
     if not suspects:
         return BlockedTasks(tasks=())
     before = await node.files(*_of(suspects, "status"))
+    if isinstance(before, Missing):
+        return before
     await node.sleep(wanted.sample_s)
     after = await node.files(*_of(suspects, "stat"), *_of(suspects, "status"))
-    if isinstance(before, Missing) or isinstance(after, Missing):
-        return before if isinstance(before, Missing) else after
+    if isinstance(after, Missing):
+        return after
     still = [task for task in suspects if _unmoved(task, before, after)]
     return await _placed(node, still, wanted.sample_s) if still else BlockedTasks(tasks=())
 
