@@ -1,3 +1,3 @@
-"""The program on the node: walk, report, daemon; the only place where collecting, judging and acting meet."""
+"""The program on the node: the one place where collecting, judging and acting meet."""
 
 BUILD = "gpudiag 0.1.0"

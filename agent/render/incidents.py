@@ -47,7 +47,7 @@ def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
     for entry, source, stamp in zip(entries, sources, stamps, strict=True):
         lead = f"{stamp:<{time_width}}  " if time_width else ""
         if page.narrow or len(source) > source_width:
-            lines.append((Span(" " * 6), Span(f"{lead}{source}", "dim")))
+            lines.append((Span(" " * 6), Span(f"{lead.strip() and lead}{source}", "dim")))
             head: tuple[Span, ...] = (Span(" " * 10),)
         else:
             head = (Span(" " * 6), Span(f"{lead}{source:<{source_width}}", "dim"), Span("  "))

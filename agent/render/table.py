@@ -21,16 +21,24 @@ def draw(document: Document, *, width: int, ascii_only: bool, everything: bool) 
 
 def _plan(page: Page) -> list[Line]:
     lines = page.heading("What to do")
-    number = 0
+    if not page.document.plan:
+        return [*lines, page.text("nothing")]
     for entry in page.document.plan:
-        for step in entry.steps:
-            number += 1
-            lines += page.item(f"{number}.", step)
-        for following in page.incident(entry.incident).next:
-            lines.append(page.command(following.command))
+        incident = page.incident(entry.incident)
+        if len(page.document.plan) > 1:
+            root = page.finding(incident.root)
+            lines.append(page.text(f"{incident.id}, {root['fault']}"))
+        lines += page.item("1.", "Look first:")
+        lines += [page.command(step.command) for step in incident.next]
+        for number, step in enumerate(entry.steps, start=2):
+            lines += page.item(f"{number}.", _capital(step))
         if entry.risk:
-            lines += page.item("-", entry.risk)
-    return lines if number else [*lines, page.text("nothing")]
+            lines += page.item("-", _capital(entry.risk))
+    return lines
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:] + "."
 
 
 def _more(page: Page) -> list[Line]:

@@ -22,6 +22,18 @@ class Cause(StrEnum):
     NOT_RECORDED = "not_recorded"
 
 
+WORDS = {
+    Cause.TIMEOUT: "no answer in time",
+    Cause.NO_TOOL: "not installed",
+    Cause.DENIED: "not allowed",
+    Cause.GARBLED: "not understood",
+    Cause.CRASHED: "failed",
+    Cause.STALE: "too old",
+    Cause.HELD_BACK: "held back",
+    Cause.NOT_RECORDED: "not recorded",
+}
+
+
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """Stands where an answer would; never to be read as healthy.
 
@@ -36,5 +48,5 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     stuck: str | None = None
 
     def why(self) -> str:
-        """Return the reason as one clause: "timeout: statfs /data gave no answer in 2 s"."""
-        return f"{self.cause.value}: {self.detail}"
+        """Return the reason as one clause: "no answer in time: statfs of /data, 2 s"."""
+        return f"{WORDS[self.cause]}: {self.detail}"

@@ -8,6 +8,7 @@ import msgspec
 from collectors.facts.subject import Subject
 from diagnostics.document import Incident, NextStep
 from diagnostics.finding import RANK, STAGES, Finding, Text
+from diagnostics.incidents import look
 from diagnostics.incidents.edges import EDGES, Edge
 from diagnostics.knowledge.pages import Page
 
@@ -15,19 +16,24 @@ from diagnostics.knowledge.pages import Page
 def explain(findings: Sequence[Finding], edges: Iterable[Edge] = EDGES) -> tuple[Finding, ...]:
     """Return the findings with `explained_by` set to the id of the nearest cause.
 
-    A finding that could explain itself through a ring of edges stays unexplained.
+    A note (severity info) explains nothing above it: it must not hide a fault. A finding that could
+    explain itself through a ring of edges stays unexplained.
     """
     by_pair: dict[tuple[str, str], Edge] = {(e.cause, e.consequence): e for e in edges}
     cause_of: dict[str, str] = {}
     for finding in findings:
         for cause in sorted(findings, key=_weight):
             edge = by_pair.get((cause.fault, finding.fault))
-            if edge is None or not _joined(edge, cause, finding):
+            if edge is None or _quieter(cause, finding) or not _joined(edge, cause, finding):
                 continue
             if finding.id not in _chain(cause.id, cause_of):
                 cause_of[finding.id] = cause.id
                 break
     return tuple(msgspec.structs.replace(f, explained_by=cause_of.get(f.id)) for f in findings)
+
+
+def _quieter(cause: Finding, finding: Finding) -> bool:
+    return cause.severity == "info" and finding.severity != "info"
 
 
 def _chain(start: str, cause_of: dict[str, str]) -> list[str]:
@@ -87,7 +93,7 @@ def incidents(
                 sentence=_sentence(root, len(follows)),
                 text=Text(key=f"incident.{root.text.key}", args=root.text.args),
                 confidence=root.confidence,
-                next=_next(root, pages),
+                next=_next(root, node, pages),
                 would_change="",
             )
         )
@@ -105,13 +111,18 @@ def _echoes(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def _sentence(root: Finding, follows: int) -> str:
-    sentence = root.message[:1].upper() + root.message[1:]
+    sentence = root.message
+    # A process or file that stands first keeps its own spelling.
+    if not any(str(value) and sentence.startswith(str(value)) for value in root.text.args.values()):
+        sentence = sentence[:1].upper() + sentence[1:]
     if follows:
         what = "1 other finding follows" if follows == 1 else f"{follows} other findings follow"
         return f"{sentence}; {what} from it."
     return f"{sentence}."
 
 
-def _next(root: Finding, pages: dict[str, Page]) -> tuple[NextStep, ...]:
+def _next(root: Finding, node: str | None, pages: dict[str, Page]) -> tuple[NextStep, ...]:
     page = pages.get(root.fault)
-    return (NextStep(why=page.title, command=page.look),) if page else ()
+    if page is None:
+        return ()
+    return (NextStep(why=page.title, command=look.command(page.look, root, node)),)

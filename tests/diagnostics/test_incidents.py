@@ -1,0 +1,131 @@
+"""Findings become incidents: a cause explains what follows, nothing explains itself."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.facts.subject import Subject
+from diagnostics.document import numbered
+from diagnostics.finding import Finding, Severity, Stage, Text
+from diagnostics.incidents import join, look
+from diagnostics.incidents.edges import EDGES, Edge
+from diagnostics.knowledge.pages import load
+
+LOST = Edge("gpu_lost", "task_blocked_d_state", "node")
+HUNG = Edge("task_blocked_d_state", "nccl_collective_timeout", "node")
+SAME = Edge("storage_hang", "task_blocked_d_state", "subject")
+
+
+def finding(fault: str, severity: Severity = "critical", **parts: Any) -> Finding:
+    subject = parts.pop("subject", Subject(kind="gpu", name="0000:4e:00.0"))
+    text = Text(key=fault)
+    return Finding(
+        fault=fault, severity=severity, subject=subject, message=fault, text=text, **parts
+    )
+
+
+def joined(*findings: Finding, edges: tuple[Edge, ...] = (LOST, HUNG)) -> tuple[Finding, ...]:
+    return join.explain(numbered(findings), edges)
+
+
+def test_a_chain_has_one_root() -> None:
+    """A lost GPU explains the blocked task, and that explains the timeout: one incident."""
+    findings = joined(
+        finding("nccl_collective_timeout", stage="training"),
+        finding("task_blocked_d_state"),
+        finding("gpu_lost", stage="driver"),
+    )
+
+    told = join.incidents(findings, "gpu-017", load(), None)
+
+    assert [("gpu_lost", {"nccl_collective_timeout", "task_blocked_d_state"})] == [
+        (by_id(findings, i.root).fault, {by_id(findings, c).fault for c in i.consequences})
+        for i in told
+    ]
+
+
+def by_id(findings: tuple[Finding, ...], name: str) -> Finding:
+    return next(f for f in findings if f.id == name)
+
+
+def test_another_subject_is_not_joined() -> None:
+    """An edge that wants the same subject leaves two mounts alone."""
+    scratch, data = (Subject(kind="mount", name=n) for n in ("/scratch", "/data"))
+    findings = joined(
+        finding("storage_hang", subject=scratch),
+        finding("task_blocked_d_state", subject=data),
+        edges=(SAME,),
+    )
+
+    assert [None, None] == [f.explained_by for f in findings]
+
+
+def test_info_is_no_incident() -> None:
+    """A finding of severity info is neither a root cause nor an incident."""
+    findings = joined(finding("gpu_memory_high", "info"))
+
+    assert ((), ()) == (
+        join.root_causes(findings),
+        join.incidents(findings, "gpu-017", load(), None),
+    )
+
+
+def test_the_fingerprint_outlives_the_walk() -> None:
+    """The same fault of the same thing has one fingerprint, another thing has another."""
+    here, there = (Subject(kind="gpu", name=n) for n in ("0000:4e:00.0", "0000:5e:00.0"))
+
+    told = [join.fingerprint("gpu-017", "gpu_lost", s) for s in (here, here, there)]
+
+    assert (True, True) == (told[0] == told[1], told[1] != told[2])
+
+
+FAULTS = st.sampled_from(["gpu_lost", "task_blocked_d_state", "nccl_collective_timeout", "x"])
+STAGES: list[Stage] = ["processes", "driver", "network", "training"]
+FINDINGS = st.lists(
+    st.builds(
+        finding,
+        FAULTS,
+        st.sampled_from(["info", "warning", "critical"]),
+        stage=st.sampled_from(STAGES),
+        confidence=st.floats(0, 1),
+        count=st.integers(1, 9),
+    ),
+    max_size=8,
+)
+RING = (LOST, HUNG, Edge("nccl_collective_timeout", "gpu_lost", "node"))
+
+
+@given(FINDINGS, st.sampled_from([(), (LOST, HUNG), RING]))
+def test_every_loud_finding_has_one_place(found: list[Finding], edges: tuple[Edge, ...]) -> None:
+    """Each finding above info is in exactly one incident, as its root or as a consequence."""
+    findings = join.explain(numbered(found), edges)
+    told = join.incidents(findings, "n", load(), None)
+    placed = [name for i in told for name in (i.root, *i.consequences)]
+    loud = {f.id for f in findings if f.severity != "info"}
+
+    assert len(placed) == len(set(placed))
+    assert loud <= set(placed)
+
+
+def test_a_note_explains_no_fault() -> None:
+    """What is only worth a note must not hide a fault: it is no cause."""
+    findings = joined(finding("gpu_lost", "info"), finding("task_blocked_d_state"))
+
+    assert [None, None] == [f.explained_by for f in findings]
+
+
+def test_edges_join_known_faults() -> None:
+    """Both ends of every declared edge have a page."""
+    pages = load()
+
+    assert [] == [e for e in EDGES if e.cause not in pages or e.consequence not in pages]
+
+
+def test_the_first_command_names_the_subject_and_cannot_be_broken_out_of() -> None:
+    """Places are filled with what is known, quoted for a shell; what is unknown stays a place."""
+    mount = finding("storage_hang", subject=Subject(kind="mount", name="/scratch/a b;reboot"))
+
+    told = look.command("timeout 5 stat -f MOUNT; cat /proc/PID/stack", mount, "gpu-017")
+
+    assert "timeout 5 stat -f '/scratch/a b;reboot'; cat /proc/PID/stack" == told
