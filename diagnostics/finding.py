@@ -63,7 +63,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedies: tuple[str, ...] = ()
 
 
-class Well(msgspec.Struct, frozen=True, kw_only=True):
+class Well(msgspec.Struct, frozen=True):
     """What was looked at and found in order, as one clause with its numbers."""
 
     message: str
@@ -76,7 +76,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject | None = None
 
 
-class NotApplicable(msgspec.Struct, frozen=True, kw_only=True):
+class NotApplicable(msgspec.Struct, frozen=True):
     """This node has no such subject, and none was expected."""
 
     why: str

@@ -17,9 +17,9 @@ from agent.walk.walk import Walked
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
 from collectors.node.protocol import Identity
-from diagnostics.check import Result, Unseen, not_run
+from diagnostics.check import Result, not_run
 from diagnostics.document import Document
-from diagnostics.finding import Evidence, Finding, Stage, Verdict, found
+from diagnostics.finding import Evidence, Finding, Stage, Unseen, Verdict, found
 
 GOLDEN = Path(__file__).parent / "golden"
 NODE = Identity(node="gpu-017", boot_id="5f0c2c1e-6a37-4b62-9a57-0d8d9c0f7e11", kernel="6.8.0-45")
