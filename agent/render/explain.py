@@ -51,8 +51,8 @@ def rule(entry: Rule, width: int) -> list[Line]:
     lines = _title(entry.id, f"rule, {WORD[entry.severity]}, finds {entry.fault}", width)
     lines += _labelled("Anchor", [entry.anchor], width)
     lines += _labelled("Pattern", [entry.pattern], width)
-    lines += _labelled("Finds", [entry.example], width)
-    lines += _labelled("Leaves", [entry.not_example], width)
+    lines += _labelled("Finds", entry.example[:1], width)
+    lines += _labelled("Leaves", entry.not_example[:1], width)
     lines += _labelled("References", _joined(entry.references), width)
     return lines + _labelled("More", [f"gpudiag explain {entry.fault}"], width, style="bold")
 
