@@ -7,7 +7,18 @@ import msgspec
 
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.host import processes
+from collectors.host import (
+    clock,
+    descriptors,
+    disks,
+    governor,
+    memory,
+    mounts,
+    nvme,
+    open_files,
+    processes,
+    raid,
+)
 from collectors.network import cards, ibping, interfaces, ping, ports
 from collectors.node.protocol import Node
 
@@ -33,6 +44,15 @@ def source(
 
 SOURCES: tuple[Source, ...] = (
     source(processes.collect),
+    source(memory.collect),
+    source(descriptors.collect),
+    source(clock.collect),
+    source(governor.collect),
+    source(mounts.collect),
+    source(disks.collect),
+    source(nvme.collect),
+    source(raid.collect),
+    source(open_files.collect),
     source(cards.collect),
     source(ports.collect),
     source(interfaces.collect),

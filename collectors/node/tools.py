@@ -13,6 +13,7 @@ TOOLS = (
     "podman",
     "crictl",
     "mdadm",
+    "chronyc",
 )
 
 

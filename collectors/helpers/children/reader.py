@@ -2,16 +2,29 @@
 
 import sys
 
-from collectors.helpers.children import driver, files, kernel, loop, network, processes, unit
+from collectors.helpers.children import (
+    driver,
+    files,
+    host,
+    kernel,
+    loop,
+    network,
+    processes,
+    storage,
+    unit,
+)
 
 # Asked only of a child with the caller's own rights, never over the socket: it takes paths.
 OWN: loop.Verbs = {
     "files": files.files,
     "log_tail": files.log_tail,
     "device_nodes": driver.device_nodes,
+    "clock": host.clock,
+    "statfs": storage.statfs,
+    "statfs_local": storage.statfs_local,
 }
 
-# What the socket serves too; no argument is a path or a command.
+# What the socket serves too; no argument is a command, nor a path but a mount point's.
 PRIVILEGED: loop.Verbs = {
     "kernel_log": kernel.kernel_log,
     "holders": processes.holders,
@@ -19,6 +32,8 @@ PRIVILEGED: loop.Verbs = {
     "blocked": processes.blocked,
     "open_files": processes.open_files,
     "ibping": network.ibping,
+    "statfs_root": storage.statfs_root,
+    "smart": storage.smart,
 }
 
 VERBS: loop.Verbs = {**OWN, **PRIVILEGED}

@@ -1,0 +1,1 @@
+"""Mounts, disks, drives and arrays: can a job read its data and write its checkpoints."""
