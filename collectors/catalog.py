@@ -7,6 +7,7 @@ import msgspec
 
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
+from collectors.gpu import bus, device_nodes, modules
 from collectors.host import (
     clock,
     descriptors,
@@ -19,6 +20,7 @@ from collectors.host import (
     processes,
     raid,
 )
+from collectors.kernel import log
 from collectors.network import cards, ibping, interfaces, ping, ports
 from collectors.node.protocol import Node
 
@@ -53,6 +55,10 @@ SOURCES: tuple[Source, ...] = (
     source(nvme.collect),
     source(raid.collect),
     source(open_files.collect),
+    source(log.collect),
+    source(bus.collect),
+    source(modules.collect),
+    source(device_nodes.collect),
     source(cards.collect),
     source(ports.collect),
     source(interfaces.collect),
