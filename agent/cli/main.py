@@ -65,7 +65,7 @@ def main() -> NoReturn:
     """Run the command line; 64 for a mistake of the caller, 70 for one of ours."""
     _one_build()
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="gpudiag", standalone_mode=False)
         sys.stdout.flush()
     except Mistake as mistake:
         leave(mistake.what, mistake.hint)
@@ -77,10 +77,10 @@ def main() -> NoReturn:
     except click.Abort:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our pipe has left; Python must not complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(0)
     except OSError as problem:
+        _drop_output()
         leave(
             f"{problem.filename or 'output'}: {problem.strerror}", "make room or name another place"
         )
@@ -93,6 +93,11 @@ def main() -> NoReturn:
         )
         sys.exit(OWN_ERROR)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere: Python would complain again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(wrong: click.UsageError) -> tuple[str, str]:
@@ -108,10 +113,10 @@ def _usage(wrong: click.UsageError) -> tuple[str, str]:
 def _one_build() -> None:
     """Refuse to run on packages of two installations: flat names can collide."""
     import agent  # noqa: PLC0415 - looked at as modules, here only
-    import aggregator  # noqa: PLC0415
-    import collectors  # noqa: PLC0415
-    import diagnostics  # noqa: PLC0415
-    import remediations  # noqa: PLC0415
+    import aggregator  # noqa: PLC0415 - same
+    import collectors  # noqa: PLC0415 - same
+    import diagnostics  # noqa: PLC0415 - same
+    import remediations  # noqa: PLC0415 - same
 
     ours = (agent, aggregator, collectors, diagnostics, remediations)
     homes = {(p.BUILD, str(p.__file__).rpartition("/")[0].rpartition("/")[0]) for p in ours}
