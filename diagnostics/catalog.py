@@ -5,10 +5,32 @@ is often the cause of those that a later stage would report.
 """
 
 from diagnostics.check import Check
+from diagnostics.checks.driver import bus, device_nodes, modules, versions
+from diagnostics.checks.host import clock, descriptors, governor, memory, shm
 from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
+from diagnostics.checks.processes import oom
+from diagnostics.checks.storage import latency, mounts, network_files, nvme, raid
+from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 
-PROCESSES: tuple[Check, ...] = ()
-DRIVER: tuple[Check, ...] = ()
+PROCESSES: tuple[Check, ...] = (
+    oom.oom,
+    memory.memory,
+    shm.shm,
+    descriptors.file_descriptors,
+    clock.clock,
+    governor.governor,
+    mounts.mounts,
+    latency.latency,
+    nvme.nvme,
+    raid.raid,
+    network_files.network_files,
+)
+DRIVER: tuple[Check, ...] = (
+    modules.modules,
+    versions.versions,
+    bus.bus,
+    device_nodes.device_nodes,
+)
 NETWORK: tuple[Check, ...] = (
     devices.devices,
     ports.ports,
@@ -16,6 +38,11 @@ NETWORK: tuple[Check, ...] = (
     ibping.ibping,
     ping.ping,
 )
-TRAINING: tuple[Check, ...] = ()
+TRAINING: tuple[Check, ...] = (
+    symptoms.symptoms,
+    loss.loss,
+    step_time.step_time,
+    gradient_sync.gradient_sync,
+)
 
 WALK: tuple[Check, ...] = PROCESSES + DRIVER + NETWORK + TRAINING

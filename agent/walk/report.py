@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from agent import BUILD
-from agent.walk.walk import Walked
+from agent.walk.walked import Walked
 from collectors.node.protocol import Identity
 from diagnostics import document
 from diagnostics.check import NODE
@@ -26,31 +26,35 @@ def iso(seconds: float) -> str:
 
 def build(
     walked: Sequence[Walked],
-    identity: Identity,
+    identity: Identity | None,
     *,
     started: float | None,
     seconds: float | None,
     strict: bool,
     jobs: Sequence[dict[str, Any]] = (),
 ) -> Document:
-    """Return the document of one walk; ids are given here, in the order of INTERFACES."""
+    """Return the document of one walk; ids are given here, in the order of INTERFACES.
+
+    *identity* is None where text was read that says of no node who it is.
+    """
+    node = identity.node if identity else None
     raw = [f for stage in walked for result in stage.results for f in result.findings]
     findings = join.explain(document.numbered(raw))
     stages = tuple(_stage(entry, findings) for entry in walked)
     known = pages.load()
     opened = None if started is None else iso(started)
-    incidents = join.incidents(findings, identity.node, known, opened)
+    incidents = join.incidents(findings, node, known, opened)
     return Document(
         product=BUILD,
-        node=identity.node,
-        boot_id=identity.boot_id,
-        simulated=identity.simulated,
-        recorded=identity.recorded,
+        node=node,
+        boot_id=identity.boot_id if identity else None,
+        simulated=identity is not None and identity.simulated,
+        recorded=identity is not None and identity.recorded,
         started=opened,
         seconds=seconds,
         verdict=document.verdict(stages, findings, strict=strict),
         stages=stages,
-        findings=tuple(_finding(f, identity.node) for f in findings),
+        findings=tuple(_finding(f, node) for f in findings),
         root_causes=join.root_causes(findings),
         incidents=incidents,
         jobs=tuple(jobs),

@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from collectors.catalog import Source, by_shape
+from agent.walk.sources import by_shape
+from agent.walk.walked import Walked
+from collectors.catalog import Source
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
@@ -18,15 +20,6 @@ LEAST_S = 1.0
 
 # What makes a probe from this node worthless or harmful: the driver or a card does not answer.
 HOLDS_BACK = frozenset({"driver_hung", "gpu_lost", "gpu_fell_off_bus", "gsp_timeout"})
-
-
-class Walked(msgspec.Struct, frozen=True, kw_only=True):
-    """One stage after its walk: its results, how long it took, and which fault held probes back."""
-
-    stage: Stage
-    results: tuple[Result, ...]
-    seconds: float | None = None
-    held_back_by: Finding | None = None
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

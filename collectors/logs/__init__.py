@@ -1,1 +1,1 @@
-"""Training logs that a person named."""
+"""Read logs: unpack them, and cut their bytes into pieces that end with a line."""

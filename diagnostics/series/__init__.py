@@ -1,1 +1,1 @@
-"""Numbers that training logs print, as typed series."""
+"""The numbers that a training log prints: loss, gradient norm, step and gradient-sync time."""

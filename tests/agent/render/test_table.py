@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.render.lines import HOSTILE, cells, coloured, plain, shown, wrap
 from agent.render.table import draw
 from agent.walk.report import build
-from agent.walk.walk import Walked
+from agent.walk.walked import Walked
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
 from collectors.node.protocol import Identity

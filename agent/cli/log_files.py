@@ -1,0 +1,107 @@
+"""Read the files that `gpudiag logs` was given, and judge what they hold."""
+
+import pwd
+import stat
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from io import BufferedReader, FileIO
+from pathlib import Path
+
+from agent.cli.errors import Mistake, say
+from agent.knowledge import knowledge
+from agent.walk.report import build
+from agent.walk.walked import Walked
+from collectors.facts.observation import Cause, Missing
+from collectors.logs.pieces import pieces
+from collectors.logs.unpack import Damaged, blocks
+from diagnostics.catalog import TRAINING
+from diagnostics.document import Document
+from diagnostics.finding import STAGES
+from diagnostics.rules.reading import Reading
+from diagnostics.rules.seen import LogSeen, TrainingLogs
+
+STDIN = "stdin"
+
+
+def diagnose(files: Sequence[str]) -> Document:
+    """Return the document of all *files*; raises Mistake where none of them can be read."""
+    logs: list[LogSeen] = []
+    unseen: list[Missing] = []
+    mistakes: list[Mistake] = []
+    for file in dict.fromkeys(files):
+        try:
+            logs.append(_read(file))
+        except OSError as problem:
+            mistakes.append(_mistake(file, problem))
+            detail = problem.strerror or "cannot be read"
+            unseen.append(Missing(what=file, cause=_cause(problem), detail=detail))
+    for mistake in mistakes[: None if logs else -1]:
+        say(mistake.what, mistake.hint)
+    if not logs:
+        raise mistakes[-1]
+    return _document(TrainingLogs(logs=tuple(logs), unseen=tuple(unseen)))
+
+
+def _read(file: str) -> LogSeen:
+    name = STDIN if file == "-" else file
+    reading = Reading(knowledge(), name)
+    with _opened(file) as handle:
+        try:
+            for piece in pieces(blocks(handle)):
+                reading.feed(piece)
+        except Damaged as problem:
+            cut = Missing(what=name, cause=Cause.GARBLED, detail=str(problem))
+            say(f"cannot read all of {name}: {problem}", "copy the file again; the rest is judged")
+            return reading.seen(cut)
+    return reading.seen()
+
+
+def _opened(file: str) -> AbstractContextManager[BufferedReader]:
+    if file == "-":
+        return nullcontext(BufferedReader(FileIO(0, closefd=False)))
+    return Path(file).open("rb")
+
+
+def _document(seen: TrainingLogs) -> Document:
+    """Judge the text; stages that it says nothing of are listed without a check."""
+    results = tuple(check.run({TrainingLogs: seen}) for check in TRAINING)
+    walked = [
+        Walked(stage=stage, results=results if stage == "training" else ()) for stage in STAGES
+    ]
+    # What could not be read is the whole subject here: it is unknown, as with --strict.
+    return build(walked, None, started=None, seconds=None, strict=True)
+
+
+def _cause(problem: OSError) -> Cause:
+    return Cause.DENIED if isinstance(problem, PermissionError) else Cause.GARBLED
+
+
+def _mistake(file: str, problem: OSError) -> Mistake:
+    """Say why a file cannot be read, and what helps."""
+    reason = (problem.strerror or str(problem)).lower()
+    if isinstance(problem, FileNotFoundError):
+        return Mistake(f"cannot read {file}: no such file", "give the log's path")
+    if isinstance(problem, IsADirectoryError):
+        return Mistake(f"cannot read {file}: it is a folder", f"name its files: {file}/*.log")
+    if isinstance(problem, PermissionError):
+        return _denied(file)
+    return Mistake(f"cannot read {file}: {reason}", "see whether its file system is well")
+
+
+def _denied(file: str) -> Mistake:
+    try:
+        seen = Path(file).stat()
+        owner = _user(seen.st_uid)
+    except OSError:
+        what = f"cannot read {file}: permission denied on the way to it"
+        return Mistake(what, "run it as the owner of the folder")
+    mode = stat.S_IMODE(seen.st_mode)
+    what = f"cannot read {file}: permission denied (owner {owner}, mode {mode:04o})"
+    return Mistake(what, f"run it as {owner}, or let the group read the file: chmod g+r {file}")
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

@@ -1,0 +1,13 @@
+"""Every source of a walk: what collectors see, and what the rules make of the logs they read."""
+
+from agent.walk import logs
+from collectors import catalog
+from collectors.catalog import Source, source
+from collectors.facts.observation import Observation
+
+SOURCES: tuple[Source, ...] = (*catalog.SOURCES, source(logs.collect))
+
+
+def by_shape() -> dict[type[Observation], Source]:
+    """Return the sources by what they collect."""
+    return {entry.shape: entry for entry in SOURCES}

@@ -1,0 +1,45 @@
+"""What all training checks share: which logs were given, and whom a finding in a log is about."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from collectors.facts.subject import Subject
+from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen
+from diagnostics.rules.fold import Hit
+from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.series.curve import Quote
+
+# A finding quotes this many ranks' first lines.
+QUOTED = 8
+
+
+def unread(seen: TrainingLogs) -> Iterator[Statement]:
+    """Yield why nothing, or not everything, can be judged."""
+    if not seen.logs and not seen.unseen:
+        yield NotApplicable(why="no log was given: --log FILE")
+    for missing in (*seen.unseen, *(log.cut for log in seen.logs if log.cut)):
+        yield Unseen(missing=missing, subject=Subject(kind="log", name=missing.what))
+
+
+def subject(log: LogSeen, hits: Sequence[Hit] = ()) -> Subject:
+    """Return the rank that wrote *hits* where the rule is about it and it is one, else the log."""
+    ranks = sorted({hit.rank for hit in hits if hit.rank is not None})
+    if len(ranks) == 1 and all(hit.about == "rank" for hit in hits):
+        return Subject(kind="rank", name=str(ranks[0]), rank=ranks[0])
+    if len(ranks) == 1:
+        return Subject(kind="log", name=log.name, rank=ranks[0])
+    return Subject(kind="log", name=log.name, ranks=tuple(ranks) or None)
+
+
+def evidence(log: LogSeen, hits: Iterable[Hit]) -> tuple[Evidence, ...]:
+    """Return the first line of each rank's hits as it stands in the log."""
+    return tuple(
+        Evidence(source=log.name, line=hit.line, text=hit.text, values=hit.values)
+        for hit in list(hits)[:QUOTED]
+    )
+
+
+def quoted(log: LogSeen, quote: Quote | None) -> Evidence:
+    """Return a number line as evidence."""
+    if quote is None:
+        return Evidence(source=log.name)
+    return Evidence(source=log.name, line=quote.line, text=quote.text)

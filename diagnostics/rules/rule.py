@@ -1,0 +1,140 @@
+"""A symptom rule: which line means which fault, as a TOML table."""
+
+import re
+import string
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.resources import files
+from typing import Any, Literal
+
+import msgspec
+
+from diagnostics.finding import Kind, Severity
+
+FOLDER = "diagnostics/rules/data"
+FAMILIES = ("training", "nccl", "cuda")
+Field = Literal["int", "number", "text"]
+
+# Names that a message's other arguments and the frame of a finding take.
+RESERVED = frozenset(
+    {"who", "kind", "variant", "rule", "count", "confidence", "first_seen", "last_seen"}
+)
+
+# A hostile line makes `a.*b` take the square of its length: gaps are bounded.
+UNBOUNDED = re.compile(r"(?<!\\)(\.|\\[sSwWdD]|\])[*+]")
+
+
+class RuleError(ValueError):
+    """A rule that cannot be used; the message names its file, the rule and the key."""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """One symptom.
+
+    `anchor` is a short expression, literal where possible and without gaps, that every such line
+    holds in any case of letters; it goes to Hyperscan. `pattern` is a Python expression for the
+    lines that the anchor hits; its named groups are the `fields`. `subject` says what the finding
+    is about: the rank that wrote the line, or the log. An `event` happened; a `condition` holds
+    until it is seen to be over. `message` is filled with fields that are always present.
+    """
+
+    id: str
+    fault: str
+    severity: Severity
+    kind: Kind = "event"
+    subject: Literal["log", "rank"] = "log"
+    anchor: str
+    pattern: str
+    fields: Mapping[str, Field] = {}
+    message: str
+    example: tuple[str, ...]
+    not_example: tuple[str, ...]
+    references: tuple[str, ...] = ()
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """Return the pattern, compiled at its first hit."""
+        return re.compile(self.pattern)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Return where the rule holds in a line, None where it does not."""
+        return self.compiled.search(text)
+
+    def values(self, hit: re.Match[str]) -> dict[str, Any]:
+        """Return the fields that a matched line gives; absent ones are left out."""
+        groups = hit.groupdict().items()
+        return {name: _typed(text, self.fields[name]) for name, text in groups if text is not None}
+
+
+def _typed(value: str, field: Field) -> int | float | str:
+    # Digits without end are legal in a log and not in a number.
+    if field == "int" and value.isascii() and value.isdigit() and len(value) <= 18:  # noqa: PLR2004 - 64 bits
+        return int(value)
+    if field == "number" and len(value) <= 32:  # noqa: PLR2004 - more digits than a float holds
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value[:200]
+
+
+def load() -> tuple[Rule, ...]:
+    """Return the shipped rules, in the order of their files."""
+    rules: list[Rule] = []
+    for family in FAMILIES:
+        name = f"{family}.toml"
+        text = (files("diagnostics.rules") / "data" / name).read_text(encoding="utf-8")
+        rules += parse(f"{FOLDER}/{name}", text)
+    return tuple(rules)
+
+
+def parse(name: str, text: str) -> tuple[Rule, ...]:
+    """Return the rules of one TOML text; *name* is the file that RuleError names."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise RuleError(f"{name}: {problem}") from None
+    if set(tables) - {"rule"} or not isinstance(tables.get("rule"), list):
+        raise RuleError(f"{name}: rules stand under [[rule]], and nothing else does")
+    return tuple(_rule(name, table) for table in tables["rule"])
+
+
+def _rule(name: str, table: Any) -> Rule:  # noqa: ANN401 - any TOML
+    known = table.get("id") if isinstance(table, dict) else None
+    try:
+        return msgspec.convert(table, Rule)
+    except msgspec.ValidationError as problem:
+        raise RuleError(f"{name}: rule {known!r}: {problem}") from None
+
+
+def objections(rule: Rule) -> Iterator[str]:
+    """Yield what is wrong with a rule beyond its types, each with the key that is wrong."""
+    try:
+        anchor, pattern = re.compile(rule.anchor, re.IGNORECASE), re.compile(rule.pattern)
+    except re.error as problem:
+        yield f"anchor or pattern: no valid expression: {problem}"
+        return
+    if UNBOUNDED.search(rule.pattern) or UNBOUNDED.search(rule.anchor):
+        yield "pattern: a gap without bound; write {0,200} for * and +"
+    if set(pattern.groupindex) != set(rule.fields):
+        yield f"fields: they are {sorted(rule.fields)}, the groups {sorted(pattern.groupindex)}"
+        return
+    if taken := RESERVED & set(rule.fields):
+        yield f"fields: {sorted(taken)} have a meaning of their own; choose another name"
+    yield from _proof(rule, anchor)
+
+
+def _proof(rule: Rule, anchor: re.Pattern[str]) -> Iterator[str]:
+    """Yield where a rule fails its own examples."""
+    named = {part for _, part, _, _ in string.Formatter().parse(rule.message) if part}
+    for text in rule.example:
+        if not anchor.search(text + "\n"):
+            yield f"anchor: not part of the example {text!r}"
+        if (hit := rule.match(text)) is None:
+            yield f"example: the pattern does not hold for {text!r}"
+        elif lacking := named - set(rule.values(hit)):
+            yield f"message: {sorted(lacking)} is not in every example"
+    for text in rule.not_example:
+        if anchor.search(text + "\n") and rule.match(text) is not None:
+            yield f"not_example: the rule holds for {text!r}"

@@ -1,0 +1,28 @@
+"""What was read in the logs that a person named: the observation that training checks judge."""
+
+import msgspec
+
+from collectors.facts.observation import Missing, Observation
+from diagnostics.rules.fold import Hit
+from diagnostics.series.curve import Curve
+
+
+class LogSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """One log: its symptoms, its numbers, and why its rest could not be read, if it could not.
+
+    `lines` counts what was read; `first_line` is above 1 where only the end of a long log was.
+    """
+
+    name: str
+    lines: int
+    first_line: int = 1
+    hits: tuple[Hit, ...] = ()
+    curve: Curve = Curve()
+    cut: Missing | None = None
+
+
+class TrainingLogs(Observation, frozen=True, kw_only=True):
+    """The logs that were wanted, in their order; `unseen` are those that could not be opened."""
+
+    logs: tuple[LogSeen, ...] = ()
+    unseen: tuple[Missing, ...] = ()
