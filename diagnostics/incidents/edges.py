@@ -16,6 +16,15 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 EDGES: tuple[Edge, ...] = (
+    Edge("process_oom_killed", "worker_sigkill", "node"),
+    Edge("process_oom_killed", "dataloader_worker_killed", "node"),
+    Edge("process_oom_killed", "nccl_remote_peer_closed", "job"),
+    Edge("process_oom_killed", "nccl_collective_timeout", "job"),
+    Edge("driver_not_loaded", "nvml_no_devices", "node"),
+    Edge("driver_not_loaded", "gpu_init_failed", "node"),
+    Edge("driver_library_mismatch", "gpu_init_failed", "node"),
+    Edge("gpu_device_denied", "gpu_init_failed", "node"),
+    Edge("gpu_device_denied", "nvml_no_devices", "node"),
     Edge("ib_module_missing", "ib_device_missing", "node"),
     Edge("ib_port_down", "ipoib_down", "node"),
     Edge("ib_subnet_manager_missing", "ipoib_down", "node"),

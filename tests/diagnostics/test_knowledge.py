@@ -121,7 +121,7 @@ def test_each_family_holds_its_pages() -> None:
     expected = {
         "processes": 31,
         "storage": 13,
-        "driver": 40,
+        "driver": 41,
         "chassis": 15,
         "network": 43,
         "training": 32,

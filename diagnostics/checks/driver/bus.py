@@ -34,7 +34,7 @@ def bus(pci: PciGpus, driver: DriverModules) -> Iterator[Statement]:
     elif 0 < len(pci.minors) < len(bound):
         yield _few_nodes(pci, bound)
     elif not loose:
-        yield Well(message=f"all {len(bound)} GPUs on the bus are bound to the driver")
+        yield Well(message=f"GPUs on the bus: {len(bound)} are the driver's, {len(away)} a guest's")
 
 
 def _loose(gpu: PciFunction, bound: Sequence[PciFunction]) -> Finding:
@@ -45,7 +45,7 @@ def _loose(gpu: PciFunction, bound: Sequence[PciFunction]) -> Finding:
         "gpu_count_mismatch",
         severity,
         Subject(kind="gpu", name=gpu.address),
-        "the GPU at {address} (10de:{model}) is bound to {driver}; {count} others are bound to nvidia",
+        "the GPU at {address} (10de:{model}) is bound to {driver}; to nvidia: {others} others",
         Evidence(
             source=f"{BUS}/{gpu.address}/uevent",
             values={"driver": gpu.driver, "bound": [other.address for other in bound]},
@@ -54,7 +54,7 @@ def _loose(gpu: PciFunction, bound: Sequence[PciFunction]) -> Finding:
         address=gpu.address,
         model=gpu.model,
         driver=gpu.driver or "no driver",
-        count=len(bound),
+        others=len(bound),
     )
 
 

@@ -25,8 +25,10 @@ def device_nodes(pci: PciGpus, seen: DeviceNodes) -> Iterator[Statement]:
     A program that cannot open it fails with an error that reads like a dead GPU (NVML's "Unknown
     Error"). That the node exists proves nothing: the library makes it without any driver.
     """
-    if not pci.gpus or not seen.live:
-        yield NotApplicable(why="no live NVIDIA module with a GPU")
+    if not pci.gpus:
+        yield NotApplicable(why="no NVIDIA GPU on the PCI bus")
+    elif not seen.live:
+        yield NotApplicable(why="no NVIDIA module is live that would answer")
     elif seen.error is None:
         yield Well(message=f"{CONTROL} opens")
     elif seen.error == "ENOENT":
@@ -75,7 +77,7 @@ def _stricter(nodes: Mapping[str, Rights]) -> Iterator[Statement]:
             "gpu_device_denied",
             "info",
             NODE,
-            "{paths} differ from the other GPUs' nodes in mode, owner or group",
+            "not with the mode, owner and group of the other GPUs' nodes: {paths}",
             Evidence(source=odd[0], values={path: f"{gpus[path].mode:04o}" for path in odd}),
             variant="rights",
             paths=", ".join(odd[:4]),

@@ -25,13 +25,17 @@ def modules(pci: PciGpus, driver: DriverModules) -> Iterator[Statement]:
     ours = [gpu for gpu in pci.gpus if gpu not in away]
     if away:
         yield _given_away(away)
-    if driver.live and (nvidia := driver.module("nvidia")):
-        kind = " (open)" if driver.open_source else ""
-        yield Well(
-            message=f"nvidia {nvidia.version or 'of no known version'}{kind} is live for {len(ours)} GPUs"
-        )
+    if driver.live:
+        yield Well(message=f"{_named(driver)} is live; its GPUs: {listed(ours) or 'none'}")
     elif ours:
         yield _not_live(ours, driver)
+
+
+def _named(driver: DriverModules) -> str:
+    nvidia = driver.module("nvidia")
+    version = nvidia and nvidia.version
+    kind = "open module" if driver.open_source else "module"
+    return f"{kind} nvidia {version or 'of no known version'}"
 
 
 def _given_away(away: Sequence[PciFunction]) -> Finding:
@@ -39,10 +43,9 @@ def _given_away(away: Sequence[PciFunction]) -> Finding:
         "driver_not_loaded",
         "info",
         NODE,
-        "{count} of its GPUs belong to a guest, bound to {drivers}: {addresses}",
+        "GPUs that are kept for a guest, bound to {drivers}: {addresses}",
         Evidence(source=BUS, values={gpu.address: gpu.driver for gpu in away}),
         variant="guest",
-        count=len(away),
         drivers=", ".join(sorted({gpu.driver or "" for gpu in away})),
         addresses=listed(away),
     )
@@ -56,11 +59,11 @@ def _not_live(ours: Sequence[PciFunction], driver: DriverModules) -> Finding:
             # A module stays `coming` for some seconds while it starts.
             "warning",
             NODE,
-            "the module nvidia is `{state}`, not live, for {count} GPUs",
+            "the module nvidia is {state}, not live; GPUs that wait for it: {addresses}",
             Evidence(source="/sys/module/nvidia/initstate", text=nvidia.state),
             variant="state",
             state=nvidia.state,
-            count=len(ours),
+            addresses=listed(ours),
         )
     others = sorted({gpu.driver for gpu in ours if gpu.driver})
     # A screen driven by nouveau is a desktop until somebody says that CUDA is expected of it.
@@ -82,9 +85,8 @@ def _not_live(ours: Sequence[PciFunction], driver: DriverModules) -> Finding:
         "driver_not_loaded",
         severity,
         NODE,
-        "the module nvidia is not loaded, and {count} GPUs wait for it: {addresses}",
+        "the module nvidia is not loaded; GPUs that wait for it: {addresses}",
         Evidence(source=BUS, values=values),
         variant="absent",
-        count=len(ours),
         addresses=listed(ours),
     )

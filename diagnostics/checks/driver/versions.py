@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from collectors.gpu.bus import PciGpus
-from collectors.gpu.modules import LIBRARIES, DriverModules, Library
+from collectors.gpu.modules import DriverModules, Library
 from diagnostics.check import NODE, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
 
@@ -18,41 +18,67 @@ def versions(pci: PciGpus, driver: DriverModules) -> Iterator[Statement]:
     first CUDA call. Read from file names, so that it is true of a driver that hangs, too.
     """
     nvidia = driver.module("nvidia")
-    if not pci.gpus or nvidia is None or nvidia.version is None:
+    if not pci.gpus:
+        yield NotApplicable(why="no NVIDIA GPU on the PCI bus")
+        return
+    if nvidia is None or nvidia.version is None:
         yield NotApplicable(why="no NVIDIA module with a version is loaded")
         return
     if not driver.libraries:
         yield NotApplicable(why="no driver library in the folders of the system")
         return
-    for name in LIBRARIES:
-        copies = [library for library in driver.libraries if library.name == name]
-        others = [library for library in copies if library.version != nvidia.version]
-        if others:
-            yield _mismatch(nvidia.version, others, whole=len(others) == len(copies))
-        elif copies:
-            yield Well(message=f"{name} and the module are both {nvidia.version}")
+    well = [x for x in driver.libraries if x.version == nvidia.version]
+    others = [x for x in driver.libraries if x.version != nvidia.version]
+    matched = {x.name for x in well}
+    beside = [x for x in others if x.name in matched]
+    wrong = [x for x in others if x.name not in matched]
+    if wrong:
+        yield _wrong(nvidia.version, wrong)
+    if beside:
+        yield _beside(nvidia.version, beside)
+    if well and not others:
+        yield Well(message=f"{_names(well)} and the module are {nvidia.version}")
 
 
-def _mismatch(module: str, others: list[Library], *, whole: bool) -> Finding:
-    name = others[0].name
+def _wrong(module: str, wrong: list[Library]) -> Finding:
     # A newer libcuda alone can be the forward compatibility package; NVML has no such thing.
-    severity: Severity = "info" if not whole else "critical" if name == NVML else "warning"
-    paths = [f"{x.folder}/{x.name}.so.{x.version}" for x in others]
-    template = (
-        "{library} is {versions} and the loaded module is {module}: new CUDA programs fail"
-        if whole
-        else "{library} is also here as {versions}, beside the copy of the module's version {module}"
-    )
+    nvml = any(x.name == NVML for x in wrong)
+    severity: Severity = "critical" if nvml else "warning"
     return found(
         "driver_library_mismatch",
         severity,
         NODE,
-        template,
+        "{library}: version {versions}; the loaded module: {module}",
         Evidence(source="/sys/module/nvidia/version", text=module),
-        Evidence(source=paths[0], values={"copies": paths}),
-        variant="" if whole else "beside",
-        confidence=0.95 if name == NVML else 0.7,
-        library=name,
-        versions=", ".join(sorted({x.version for x in others})),
+        Evidence(source=_path(wrong[0]), values={"copies": [_path(x) for x in wrong]}),
+        confidence=0.95 if nvml else 0.7,
+        library=_names(wrong),
+        versions=_versions(wrong),
         module=module,
     )
+
+
+def _beside(module: str, beside: list[Library]) -> Finding:
+    return found(
+        "driver_library_mismatch",
+        "info",
+        NODE,
+        "{library} is also here as {versions}, beside the copy of the module's version {module}",
+        Evidence(source=_path(beside[0]), values={"copies": [_path(x) for x in beside]}),
+        variant="beside",
+        library=_names(beside),
+        versions=_versions(beside),
+        module=module,
+    )
+
+
+def _names(libraries: list[Library]) -> str:
+    return " and ".join(sorted({x.name for x in libraries}))
+
+
+def _versions(libraries: list[Library]) -> str:
+    return ", ".join(sorted({x.version for x in libraries}))
+
+
+def _path(library: Library) -> str:
+    return f"{library.folder}/{library.name}.so.{library.version}"

@@ -133,5 +133,5 @@ def _told(log: KernelLog, same: tuple[Kill, ...], limits: OomLimits) -> Finding:
         last_seen=time,
         pid=kill.pid,
         comm=kill.comm,
-        owner=f"job {kill.job}" if kill.job else kill.cgroup or "no known cgroup",
+        owner=f"job {kill.job}" if kill.job else kill.cgroup or "an unnamed cgroup",
     )

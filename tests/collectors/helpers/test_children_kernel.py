@@ -56,7 +56,7 @@ def test_an_overrun_is_counted_and_reading_goes_on(monkeypatch: pytest.MonkeyPat
             raise OSError(step, os.strerror(step))
         return step
 
-    monkeypatch.setattr(kernel.os, "read", read)
+    monkeypatch.setattr(os, "read", read)
     got = kernel.tail(0)
     monkeypatch.undo()
 

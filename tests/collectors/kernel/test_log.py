@@ -13,7 +13,8 @@ from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.kernel.log import KernelLog, Record, collect, parse
 from collectors.node.live import Live
-from tests.recording import recorded
+from collectors.node.recorded import Recorded, RecordingError
+from tests.recording import recorded, write
 
 RAW = [
     "6,1042,5123456,-;nvidia 0000:4e:00.0: enabling device (0000 -> 0002)",
@@ -73,14 +74,40 @@ def test_what_the_kernel_prints_is_read_back(
 def test_a_recording_holds_the_log_as_kmsg_gives_it(tmp_path: Path) -> None:
     """kmsg.log answers, and the times of boot and reading come from /proc."""
     files = {"/proc/stat": "cpu 1 2 3\nbtime 1796000000\n", "/proc/uptime": "7200.25 1.00\n"}
-    node = recorded(tmp_path / "r", files=files)
+    write(tmp_path / "r", files=files)
     (tmp_path / "r" / "kmsg.log").write_text("6,1,1000000,-;hello\n")
-    node = type(node)(tmp_path / "r")
+    node = Recorded(tmp_path / "r")
     expected = KernelLog(
         records=(record(1, 1.0, 6, "hello"),), boot_time=1796000000.0, uptime_s=7200.25
     )
 
     assert expected == asyncio.run(collect(node, Wanted()))
+
+
+def test_a_later_state_goes_on_where_the_log_ended(tmp_path: Path) -> None:
+    """A recording's log grows as its time passes."""
+    write(tmp_path / "r")
+    write(tmp_path / "r" / "at" / "30")
+    (tmp_path / "r" / "kmsg.log").write_text("6,1,1000000,-;before\n")
+    (tmp_path / "r" / "at" / "30" / "kmsg.log").write_text("6,2,31000000,-;after\n")
+    node = Recorded(tmp_path / "r")
+    first = asyncio.run(collect(node, Wanted()))
+    asyncio.run(node.sleep(30))
+    second = asyncio.run(collect(node, Wanted()))
+    expected = [["before"], ["before", "after"]]
+
+    assert isinstance(first, KernelLog)
+    assert isinstance(second, KernelLog)
+    assert expected == [[r.text for r in log.records] for log in (first, second)]
+
+
+def test_the_form_of_dmesg_is_refused_with_its_line(tmp_path: Path) -> None:
+    """Its lines have no number, level and facility, so nobody could tell who wrote them."""
+    write(tmp_path / "r")
+    (tmp_path / "r" / "kmsg.log").write_text("6,1,1000000,-;hello\n[  219.470994] NVRM: hello\n")
+
+    with pytest.raises(RecordingError, match=r"kmsg\.log.*line 2.*/dev/kmsg"):
+        Recorded(tmp_path / "r")
 
 
 def test_without_the_reader_the_log_is_denied_with_its_verb(tmp_path: Path) -> None:
