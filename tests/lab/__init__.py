@@ -1,0 +1,1 @@
+"""Simulated hardware that real tools talk to."""

@@ -1,0 +1,1 @@
+"""A simulated InfiniBand fabric: ibsim, opensm, and real infiniband-diags tools on its nodes."""

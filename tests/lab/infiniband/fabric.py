@@ -1,0 +1,169 @@
+"""Start and end a simulated fabric, and run real tools on its nodes."""
+
+import itertools
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen, TimeoutExpired, run
+from typing import Self
+
+HERE = Path(__file__).parent
+TOOLS = ("ibping", "ibstat", "perfquery")
+# Names of the abstract sockets; several fabrics live beside one another on a machine.
+NUMBERS = itertools.count(1)
+PATIENCE_S = 20.0
+
+
+def preload() -> str:
+    """Return the library that turns a tool's umad calls into ibsim's datagrams."""
+    return str(next(Path("/usr/lib").glob("*/umad2sim/libumad2sim.so")))
+
+
+def until(what: str, holds: Callable[[], bool]) -> None:
+    """Wait until *holds*, or fail and say what did not come."""
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what} did not come within {PATIENCE_S:g} s")
+        time.sleep(0.01)
+
+
+class Fabric:
+    """A leaf switch with a manager and four nodes; ibsim has room for ten attached programs.
+
+    Used as a context: all that it started is ended when the context is left.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.base = f"gpudiag{os.getpid()}n{next(NUMBERS)}"
+        self.started: list[Popen[bytes]] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._simulator = self._start(
+            "ibsim", [self._path("ibsim"), "-s", str(HERE / "fabric.net")]
+        )
+        until("ibsim", lambda: "simulator ready" in self._said("ibsim"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def manage(self) -> None:
+        """Start the subnet manager, and wait until every port is active."""
+        self._start("opensm", [self._path("opensm"), "-f", "stdout"], host="manager")
+        until("a subnet", lambda: "SUBNET UP" in self._said("opensm"))
+        for host in ("gpu-017", "gpu-018", "gpu-019", "gpu-020"):
+            self.wait(host, "Active")
+
+    def answer(self, *nodes: str) -> None:
+        """Let nodes answer pings; `gpu-018:3` loses three of each ten."""
+        argv = [sys.executable, str(HERE / "responder.py"), self.base, *nodes]
+        name = f"responder-{'-'.join(nodes)}"
+        self._start(name, argv)
+        until("the responder", lambda: "ready" in self._said(name))
+
+    def unlink(self, host: str) -> None:
+        """Pull the cable of a node."""
+        assert self._simulator.stdin is not None
+        self._simulator.stdin.write(f'Unlink "{host}"[1]\n'.encode())
+        self._simulator.stdin.flush()
+        self.wait(host, "Down")
+
+    def wait(self, host: str, state: str) -> None:
+        """Wait until a node's port is in a state, as `ibstat` prints it."""
+        until(f"{host} {state}", lambda: self.state(host) == state)
+
+    def tool(self, host: str, name: str, *args: str) -> str:
+        """Return what a real tool prints when it runs on a node."""
+        ran = run([self.tools(host)[name], *args], stdout=PIPE, text=True, check=False, timeout=20)
+        return ran.stdout
+
+    def state(self, host: str) -> str:
+        """Return the port's state as `ibstat` prints it: Down, Initializing, Active."""
+        return self._stat(host, "State")
+
+    def lid(self, host: str) -> int:
+        """Return the LID that the subnet manager gave."""
+        return int(self._stat(host, "Base lid"))
+
+    def guid(self, host: str) -> str:
+        """Return the port's GUID as 0x..."""
+        return self._stat(host, "Port GUID")
+
+    def tools(self, host: str) -> dict[str, str]:
+        """Return a tool table whose programs run on a node."""
+        folder = self.folder / "bin" / host
+        folder.mkdir(parents=True, exist_ok=True)
+        table = {name: folder / name for name in TOOLS}
+        for name, path in table.items():
+            if not path.exists():
+                path.write_text(
+                    f"#!/bin/sh\ncd {self.folder}\n"
+                    f"export IBSIM_SOCKNAME={self.base} SIM_HOST={host} LD_PRELOAD={preload()}\n"
+                    f'exec {self._path(name)} "$@"\n'
+                )
+                path.chmod(0o755)
+        return {name: str(path) for name, path in table.items()}
+
+    def tree(self, host: str) -> Path:
+        """Return a root folder whose /sys/class/infiniband shows the node's port as it is now.
+
+        Every attached program has such a tree while it runs; a ping once a second holds one. Its
+        LID is nobody's: a ping to the manager's own port would end opensm under umad2sim 0.10.
+        """
+        argv = [self._path("ibping"), "-c", "60", "-t", "100", "-L", "49151"]
+        held = self._start(f"tree-{host}", argv, host=host)
+        theirs = self.folder / f"sys-{held.pid}"
+        # This file is the last that is written.
+        until("a sysfs tree", (theirs / "sys/class/infiniband_mad/umad0/ibdev").exists)
+        ours = self.folder / f"root-{host}"
+        shutil.copytree(theirs, ours)
+        held.kill()
+        return ours
+
+    def _stat(self, host: str, field: str) -> str:
+        hit = re.search(rf"^\s*{field}: (.*)$", self.tool(host, "ibstat"), re.MULTILINE)
+        return hit[1] if hit else ""
+
+    @staticmethod
+    def _path(name: str) -> str:
+        path = shutil.which(name, path="/usr/sbin:/usr/bin")
+        assert path is not None
+        return path
+
+    def _said(self, name: str) -> str:
+        return (self.folder / f"{name}.out").read_text(errors="replace")
+
+    def _start(self, name: str, argv: list[str], host: str | None = None) -> Popen[bytes]:
+        environment = {"PATH": os.defpath, "IBSIM_SOCKNAME": self.base, "PYTHONUNBUFFERED": "1"}
+        if host is not None:
+            environment |= {"SIM_HOST": host, "LD_PRELOAD": preload()}
+            environment |= {"OSM_CACHE_DIR": str(self.folder), "OSM_TMP_DIR": str(self.folder)}
+        with (self.folder / f"{name}.out").open("wb") as out:
+            started = Popen(
+                argv, stdin=PIPE, stdout=out, stderr=STDOUT, cwd=self.folder, env=environment
+            )
+        self.started.append(started)
+        self._stack.callback(end, started)
+        return started
+
+
+def end(started: Popen[bytes]) -> None:
+    """End a program and wait for it."""
+    if started.stdin is not None:
+        started.stdin.close()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        started.send_signal(number)
+        try:
+            started.wait(timeout=2.0)
+        except TimeoutExpired:
+            continue
+        return
