@@ -20,7 +20,7 @@ NO_DRIVER = ("ENXIO", "ENODEV", "EIO")
     proved="documented",
 )
 def device_nodes(pci: PciGpus, seen: DeviceNodes) -> Iterator[Statement]:
-    """The driver's control node opens.
+    """/dev/nvidiactl, the control node of the driver, opens.
 
     A program that cannot open it fails with an error that reads like a dead GPU (NVML's "Unknown
     Error"). That the node exists proves nothing: the library makes it without any driver.

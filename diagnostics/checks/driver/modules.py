@@ -13,7 +13,7 @@ BUS = "/sys/bus/pci/devices"
 
 @check("driver.modules", stage="driver", faults=("driver_not_loaded",), proved="documented")
 def modules(pci: PciGpus, driver: DriverModules) -> Iterator[Statement]:
-    """The module nvidia is loaded and live on a node that has GPUs for it.
+    """Where there are GPUs for it, the module nvidia is loaded and live.
 
     Without it no CUDA program starts, and each rank of a job on this node fails at its first call.
     A GPU that is bound to a guest's driver is not this node's to use.

@@ -67,7 +67,7 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True):
 
 @check("processes.oom", stage="processes", faults=("process_oom_killed",), proved="documented")
 def oom(log: KernelLog, limits: OomLimits) -> Iterator[Statement]:
-    """The kernel has killed no process for want of memory.
+    """No process was killed by the kernel for want of memory.
 
     A killed rank leaves its peers waiting in a collective until their timeout, which then reads
     like a network fault. A cgroup at its own limit is the job's affair, a full node is not.
