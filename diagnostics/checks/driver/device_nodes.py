@@ -7,7 +7,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.gpu.bus import PciGpus
 from collectors.gpu.device_nodes import DeviceNodes, Rights
 from diagnostics.check import NODE, check
-from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
+from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 
 CONTROL = "/dev/nvidiactl"
 NO_DRIVER = ("ENXIO", "ENODEV", "EIO")
@@ -35,28 +35,36 @@ def device_nodes(pci: PciGpus, seen: DeviceNodes) -> Iterator[Statement]:
         why = f"no {CONTROL} here: the driver's first user makes it, outside of containers"
         yield NotApplicable(why=why)
     elif seen.error in NO_DRIVER:
-        yield found(
-            "gpu_init_failed",
-            "critical",
-            NODE,
-            "{path} has no driver behind it ({error}) though the module nvidia is live",
-            Evidence(source=CONTROL, values={"errno": seen.error}),
-            path=CONTROL,
-            error=seen.error,
-        )
+        yield _unserved(seen.error)
     elif seen.error == "EPERM":
-        # The permission bits give EACCES; EPERM comes from the device filter of a cgroup.
-        yield found(
-            "gpu_device_denied",
-            "warning",
-            NODE,
-            "the device cgroup that gpudiag runs in refuses {path} (EPERM)",
-            Evidence(source=CONTROL, values={"errno": seen.error, "user": seen.user}),
-            path=CONTROL,
-        )
+        yield _refused(seen)
     else:
         yield Unseen(missing=_not_opened(seen))
     yield from _stricter(seen.nodes)
+
+
+def _unserved(error: str) -> Finding:
+    return found(
+        "gpu_init_failed",
+        "critical",
+        NODE,
+        "{path} has no driver behind it ({error}) though the module nvidia is live",
+        Evidence(source=CONTROL, values={"errno": error}),
+        path=CONTROL,
+        error=error,
+    )
+
+
+def _refused(seen: DeviceNodes) -> Finding:
+    # The permission bits give EACCES; EPERM comes from the device filter of a cgroup.
+    return found(
+        "gpu_device_denied",
+        "warning",
+        NODE,
+        "the device cgroup that gpudiag runs in refuses {path} (EPERM)",
+        Evidence(source=CONTROL, values={"errno": seen.error, "user": seen.user}),
+        path=CONTROL,
+    )
 
 
 def _not_opened(seen: DeviceNodes) -> Missing:
