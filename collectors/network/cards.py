@@ -74,7 +74,8 @@ def parse(seen: Files) -> Cards:
             )
         )
     return Cards(
-        cards=tuple(cards),
+        # Addresses are hexadecimal: 18 stands before 3a, which natural order does not see.
+        cards=tuple(sorted(cards, key=lambda card: card.pci)),
         uverbs=tuple(text.strip() for _, text in seen.match(UVERBS)),
         modules=tuple(m for m in MODULES if f"/sys/module/{m}" in seen.texts),
     )

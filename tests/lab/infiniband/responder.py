@@ -11,7 +11,6 @@ import select
 import socket
 import struct
 import sys
-from typing import Any
 
 MAGIC = 0xDEADBEEF
 CONNECT, DISCONNECT = 1, 2
@@ -56,11 +55,10 @@ class Responder:
 
     def ask(self, kind: int, data: bytes = b"", client: int = 0) -> bytes:
         self.control.send(CONTROL.pack(MAGIC, client, kind, len(data), data))
-        answer: tuple[Any, ...] = CONTROL.unpack(self.control.recv(CONTROL.size))
-        if answer[2] == 0:
+        _, _, answered, _, reply = CONTROL.unpack(self.control.recv(CONTROL.size))
+        if answered == 0:
             raise SystemExit(f"ibsim refused {self.node}: no slot, or no such node")
-        data = answer[4]
-        return data
+        return bytes(reply)
 
     def receive(self) -> None:
         """Answer one packet, if it is a ping that is not to be lost."""

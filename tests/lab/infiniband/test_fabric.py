@@ -1,5 +1,6 @@
 """The network stage against real InfiniBand tools on a simulated fabric."""
 
+import os
 import re
 from pathlib import Path
 
@@ -174,7 +175,7 @@ def test_the_reader_pings_for_others(fabric: Fabric, monkeypatch: pytest.MonkeyP
     fabric.manage()
     fabric.answer("gpu-018")
     monkeypatch.setattr(network, "PATHS", (fabric.tools("gpu-017")["ibping"],))
-    monkeypatch.setattr(network.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
 
     answers = network.ibping([fabric.guid("gpu-018"), "49151"])
 

@@ -1,0 +1,1 @@
+"""Collectors of the network, on recordings and on this machine."""

@@ -1,0 +1,46 @@
+"""Probing many peers: four at once, and an end to it; on a recording's clock."""
+
+import asyncio
+from pathlib import Path
+
+from collectors.facts.observation import Cause
+from collectors.facts.wanted import Peer
+from collectors.network.peers import Probe, each
+from collectors.node.protocol import Node
+from tests.recording import recorded
+
+
+def peers(count: int) -> list[Peer]:
+    return [Peer(name=f"gpu-{number:03}", lid=number + 1) for number in range(count)]
+
+
+async def probe(node: Node, peer: Peer) -> Probe:
+    """Take two seconds for an answer."""
+    await node.sleep(2.0)
+    return Probe(peer=peer.name, target=str(peer.lid), sent=10, received=10)
+
+
+def test_four_at_once(tmp_path: Path) -> None:
+    """Eight peers of two seconds each take four seconds, and come in the order of the settings."""
+    node = recorded(tmp_path)
+
+    probes = asyncio.run(each(node, peers(8), probe))
+
+    assert ([f"gpu-{n:03}" for n in range(8)], 4.0) == ([p.peer for p in probes], node.monotonic())
+
+
+def test_no_probe_is_begun_late(tmp_path: Path) -> None:
+    """After six seconds no probe is begun; who was not asked is unseen, not silent."""
+    node = recorded(tmp_path)
+
+    probes = asyncio.run(each(node, peers(20), probe))
+
+    causes = [p.missing and p.missing.cause for p in probes]
+    assert ([None] * 16 + [Cause.TIMEOUT] * 4, 8.0) == (causes, node.monotonic())
+
+
+def test_nobody_to_ask(tmp_path: Path) -> None:
+    """Without peers nothing is asked and no time passes."""
+    node = recorded(tmp_path)
+
+    assert ((), 0.0) == (asyncio.run(each(node, [], probe)), node.monotonic())
