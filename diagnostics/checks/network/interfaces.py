@@ -14,7 +14,7 @@ LINK_LOCAL = ("169.254.", "fe80:")
     "network.interfaces",
     stage="network",
     faults=("nic_link_down", "ipoib_down", "nic_speed_low"),
-    proved="real-tool",
+    proved="recorded",
 )
 def interfaces(seen: Interfaces) -> Iterator[Statement]:
     """Each interface with an address or in a bond has a carrier.
