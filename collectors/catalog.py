@@ -7,12 +7,14 @@ import msgspec
 
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.gpu import bus, device_nodes, modules
+from collectors.gpu import bus, device_nodes, modules, nvml
 from collectors.host import (
+    blocked,
     clock,
     descriptors,
     disks,
     governor,
+    holders,
     memory,
     mounts,
     nvme,
@@ -20,6 +22,7 @@ from collectors.host import (
     processes,
     raid,
 )
+from collectors.jobs import running
 from collectors.kernel import log
 from collectors.network import cards, ibping, interfaces, ping, ports
 from collectors.node.protocol import Node
@@ -46,6 +49,10 @@ def source(
 
 SOURCES: tuple[Source, ...] = (
     source(processes.collect),
+    source(blocked.collect),
+    source(holders.collect),
+    source(running.collect),
+    source(nvml.collect),
     source(memory.collect),
     source(descriptors.collect),
     source(clock.collect),

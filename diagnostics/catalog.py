@@ -5,14 +5,28 @@ is often the cause of those that a later stage would report.
 """
 
 from diagnostics.check import Check
-from diagnostics.checks.driver import bus, device_nodes, modules, versions
+from diagnostics.checks.driver import answers, bus, device_nodes, modules, versions
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
 from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
-from diagnostics.checks.processes import oom
+from diagnostics.checks.processes import (
+    blocked,
+    gpu_memory,
+    gpu_use,
+    oom,
+    orphaned,
+    sharing,
+    zombie,
+)
 from diagnostics.checks.storage import latency, mounts, network_files, nvme, raid
 from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 
 PROCESSES: tuple[Check, ...] = (
+    orphaned.orphaned,
+    zombie.zombie,
+    blocked.blocked,
+    sharing.sharing,
+    gpu_memory.gpu_memory,
+    gpu_use.gpu_use,
     oom.oom,
     memory.memory,
     shm.shm,
@@ -30,6 +44,7 @@ DRIVER: tuple[Check, ...] = (
     versions.versions,
     bus.bus,
     device_nodes.device_nodes,
+    answers.answers,
 )
 NETWORK: tuple[Check, ...] = (
     devices.devices,

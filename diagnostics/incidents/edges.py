@@ -16,6 +16,19 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 EDGES: tuple[Edge, ...] = (
+    # Two ways of seeing one mismatch: file names, and the driver's refusal.
+    Edge("driver_library_mismatch", "driver_library_mismatch", "node"),
+    Edge("gpu_lost", "driver_hung", "node"),
+    Edge("gpu_lost", "task_blocked_d_state", "node"),
+    Edge("gpu_handle_undetermined", "task_blocked_d_state", "node"),
+    Edge("driver_hung", "task_blocked_d_state", "node"),
+    Edge("task_blocked_d_state", "gpu_process_orphaned", "pid"),
+    Edge("task_blocked_d_state", "gpu_process_zombie", "job"),
+    Edge("gpu_process_orphaned", "gpu_memory_held_by_other_process", "node"),
+    Edge("gpu_process_foreign", "gpu_memory_held_by_other_process", "node"),
+    Edge("gpu_lost", "gpu_utilization_imbalance", "subject"),
+    Edge("gpu_lost", "gpu_idle_while_allocated", "node"),
+    Edge("driver_hung", "gpu_idle_while_allocated", "node"),
     Edge("process_oom_killed", "worker_sigkill", "node"),
     Edge("process_oom_killed", "dataloader_worker_killed", "node"),
     Edge("process_oom_killed", "nccl_remote_peer_closed", "job"),
