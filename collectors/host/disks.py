@@ -40,7 +40,7 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     requests: int
-    wait_ms: float | None
+    wait_ms: float | None = None
     bytes_per_s: float
     in_flight_before: int
     in_flight: int

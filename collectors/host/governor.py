@@ -1,5 +1,7 @@
 """How the CPUs choose their clock: cpufreq's policies."""
 
+from collections import Counter
+
 import msgspec
 
 from collectors.facts.observation import Missing, Observation
@@ -37,9 +39,12 @@ async def collect(node: Node, wanted: Wanted) -> CpuPolicies | Missing:
     }
     governors, drivers, preferences = (table[name] for name in NAMES)
     found = [(g, drivers.get(key, ""), preferences.get(key)) for key, g in governors.items()]
-    return CpuPolicies(
-        policies=tuple(
-            Policy(governor=kind[0], driver=kind[1], preference=kind[2], count=found.count(kind))
-            for kind in dict.fromkeys(found)
-        )
+    return CpuPolicies(policies=kinds(found))
+
+
+def kinds(found: list[tuple[str, str, str | None]]) -> tuple[Policy, ...]:
+    """Return each kind of (governor, driver, preference) once, with its count."""
+    return tuple(
+        Policy(governor=kind[0], driver=kind[1], preference=kind[2], count=count)
+        for kind, count in Counter(found).items()
     )

@@ -16,6 +16,22 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 EDGES: tuple[Edge, ...] = (
+    Edge("nvme_missing", "raid_degraded", "node"),
+    Edge("nvme_failing", "raid_degraded", "node"),
+    Edge("nvme_missing", "storage_io_error", "node"),
+    Edge("raid_degraded", "storage_io_error", "node"),
+    Edge("storage_io_error", "read_only_filesystem", "node"),
+    Edge("storage_hang", "task_blocked_d_state", "node"),
+    Edge("storage_hang", "checkpoint_slow", "node"),
+    Edge("storage_hang", "data_loading_slow", "node"),
+    Edge("disk_latency_high", "data_loading_slow", "node"),
+    Edge("stale_file_handle", "checkpoint_write_failed", "node"),
+    Edge("read_only_filesystem", "checkpoint_write_failed", "node"),
+    Edge("storage_io_error", "checkpoint_write_failed", "node"),
+    Edge("disk_full", "checkpoint_write_failed", "node"),
+    Edge("shm_exhausted", "nccl_shm_attach_failed", "node"),
+    Edge("host_memory_pressure", "process_oom_killed", "node"),
+    Edge("host_memory_pressure", "data_loading_slow", "node"),
     # Two ways of seeing one mismatch: file names, and the driver's refusal.
     Edge("driver_library_mismatch", "driver_library_mismatch", "node"),
     Edge("gpu_lost", "driver_hung", "node"),

@@ -12,7 +12,7 @@ from diagnostics.check import NODE, Limits, check
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
 
 # The kernel cuts names at 15 characters. phc2sys is not here: old ones never set the kernel's mark.
-SERVICES = frozenset({"chronyd", "ntpd", "systemd-timesyn", "systemd-timesyncd"})
+SERVICES = {"chronyd": "chronyd", "ntpd": "ntpd", "systemd-timesyn": "systemd-timesyncd"}
 
 
 class ClockLimits(Limits, frozen=True, kw_only=True):
@@ -67,9 +67,9 @@ def _unsynchronised(table: ProcessTable, limits: ClockLimits, evidence: Evidence
         "clock_skew",
         "info" if settling else "warning",
         NODE,
-        "{service} runs since {minutes} min, yet the clock is not synchronised",
+        "{service} has run for {minutes} min, yet the clock is not synchronised",
         evidence,
         variant="unsynchronised",
-        service=service.comm,
+        service=SERVICES[service.comm],
         minutes=round((table.uptime_s - service.start_s) / 60),
     )

@@ -28,10 +28,10 @@ def governor(seen: CpuPolicies) -> Iterator[Statement]:
             "cpu_governor_powersave",
             "info",
             NODE,
-            "{count} CPU policies {what} (driver {driver})",
+            "{policies} CPU policies {what} (driver {driver})",
             Evidence(source=f"{FOLDER}/scaling_governor", text=policy.governor),
             variant="preference" if steers else "",
-            count=policy.count,
+            policies=policy.count,
             what="prefer to save power" if steers else "are held at their lowest clock: powersave",
             driver=policy.driver or "unknown",
         )
