@@ -60,4 +60,9 @@ EDGES: tuple[Edge, ...] = (
     Edge("ib_port_down", "ib_ping_unreachable", "node"),
     Edge("ib_subnet_manager_missing", "ib_ping_unreachable", "node"),
     Edge("nic_link_down", "ping_unreachable", "node"),
+    # A rank that ended in an error of its GPU does not arrive; the others wait until their timeout.
+    Edge("ecc_uncorrectable", "nccl_collective_timeout", "node"),
+    Edge("cuda_oom", "nccl_collective_timeout", "node"),
+    Edge("cuda_device_assert", "nccl_collective_timeout", "node"),
+    Edge("cuda_illegal_memory_access", "nccl_collective_timeout", "node"),
 )
