@@ -61,7 +61,7 @@ def _counts(page: Page, stage: StageReport) -> str:
         parts.append(f"{follows} {verb} from {incident}")
     if verdicts["unknown"]:
         parts.append(f"{verdicts['unknown']} {'held back' if stage.held_back_by else 'not seen'}")
-    return ", ".join(parts) or "nothing to judge here"
+    return ", ".join(parts)
 
 
 def _plural(count: int, word: str) -> str:
