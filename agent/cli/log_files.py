@@ -1,5 +1,6 @@
 """Read the files that `gpudiag logs` was given, and judge what they hold."""
 
+import os
 import pwd
 import stat
 from collections.abc import Sequence
@@ -34,9 +35,9 @@ def diagnose(files: Sequence[str]) -> Document:
         try:
             logs.append(_read(file))
         except OSError as problem:
-            mistakes.append(_mistake(file, problem))
+            mistakes.append(_mistake(_name(file), problem))
             detail = problem.strerror or "cannot be read"
-            unseen.append(Missing(what=file, cause=_cause(problem), detail=detail))
+            unseen.append(Missing(what=_name(file), cause=_cause(problem), detail=detail))
     for mistake in mistakes[: None if logs else -1]:
         say(mistake.what, mistake.hint)
     if not logs:
@@ -45,7 +46,7 @@ def diagnose(files: Sequence[str]) -> Document:
 
 
 def _read(file: str) -> LogSeen:
-    name = STDIN if file == "-" else file
+    name = _name(file)
     reading = Reading(knowledge(), name)
     with _opened(file) as handle:
         try:
@@ -56,6 +57,11 @@ def _read(file: str) -> LogSeen:
             say(f"cannot read all of {name}: {problem}", "copy the file again; the rest is judged")
             return reading.seen(cut)
     return reading.seen()
+
+
+def _name(file: str) -> str:
+    """Return what a finding calls the file; bytes of a name that are no text are shown."""
+    return STDIN if file == "-" else os.fsencode(file).decode("utf-8", "backslashreplace")
 
 
 def _opened(file: str) -> AbstractContextManager[BufferedReader]:

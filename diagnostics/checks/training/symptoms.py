@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from collectors.facts.subject import Subject
 from diagnostics.check import check
 from diagnostics.checks.training.given import QUOTED, evidence, subject, unread
-from diagnostics.finding import Finding, Statement, Well, found
+from diagnostics.finding import Finding, NotApplicable, Statement, Well, found
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
@@ -38,9 +38,11 @@ def symptoms(seen: TrainingLogs) -> Iterator[Statement]:
         for fault in dict.fromkeys(hit.fault for hit in hits):
             yield _finding(log, [hit for hit in hits if hit.fault == fault])
             told = True
-    if seen.logs and not told:
-        lines = sum(log.lines for log in seen.logs)
-        yield Well(f"no line that means a fault among {lines:,}")
+    lines = sum(log.lines for log in seen.logs)
+    if lines and not told:
+        yield Well(f"none of {lines:,} lines means a fault")
+    elif seen.logs and not lines:
+        yield NotApplicable(why="the log is empty")
 
 
 def _finding(log: LogSeen, hits: Sequence[Hit]) -> Finding:

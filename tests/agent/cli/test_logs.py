@@ -214,6 +214,25 @@ def test_a_file_of_another_user(request: pytest.FixtureRequest) -> None:
     assert expected == (raised.value.what, raised.value.hint)
 
 
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    """A file name with bytes that are no UTF-8 is read, and shown in the document."""
+    file = os.fsencode(tmp_path / "train-") + b"\xff.log"
+    Path(os.fsdecode(file)).write_text(OOM)
+    _, said = document(os.fsdecode(file))
+
+    assert f"{tmp_path}/train-\\xff.log" == said["findings"][0]["evidence"][0]["source"]
+
+
+def test_standard_input_is_closed() -> None:
+    """Without a standard input, reading it is a mistake of the caller, said in one line."""
+    ran = run(["/bin/sh", "-c", f"{' '.join(LOGS)} - <&-"], capture_output=True, check=False)
+
+    assert (64, b"error: cannot read stdin: bad file descriptor") == (
+        ran.returncode,
+        ran.stderr.splitlines()[0],
+    )
+
+
 def test_usage() -> None:
     """Without a file there is nothing to read: wrong usage, said in one line."""
     ran = logs()
