@@ -1,0 +1,1 @@
+"""What each C function of the simulated library answers; only the helper process imports this."""
