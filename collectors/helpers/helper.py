@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from collectors.facts.observation import Cause, Missing
-from collectors.helpers.link import TERM_S, Link
+from collectors.helpers.link import TERM_S, Link, Unreachable
 
 MOST_STUCK = 2
 
@@ -51,8 +51,8 @@ class Helper:
         except TimeoutError:
             stuck = await self._stalled() if asked else None
             return self._missing(verb, Cause.TIMEOUT, f"no answer in {deadline_s:g} s", stuck)
-        except (FileNotFoundError, ConnectionRefusedError, PermissionError) as problem:
-            return self._missing(verb, Cause.DENIED, f"nobody answers: {problem.strerror}")
+        except Unreachable as problem:
+            return self._missing(verb, Cause.DENIED, str(problem))
         except (OSError, EOFError) as problem:
             return self._missing(verb, Cause.CRASHED, str(problem))
         except ValueError as problem:
@@ -74,10 +74,8 @@ class Helper:
         if self._link is None or self._link.gone:
             self._link = await self._open()
         link = self._link
-        # The unit may have said no and closed before we asked: what it said is still to be read.
-        with contextlib.suppress(ConnectionError):
-            link.writer.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
-            await link.writer.drain()
+        link.writer.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
+        await link.writer.drain()
         line = await link.reader.readline()
         if not line.endswith(b"\n"):
             raise EOFError("the helper left without an answer")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 from collections.abc import Sequence
 from typing import Protocol, Self
@@ -10,6 +11,10 @@ from collectors.helpers.children.loop import ANSWER_CAP
 
 TERM_S = 2.0
 LIMIT = ANSWER_CAP + 1024
+
+
+class Unreachable(Exception):  # noqa: N818 - what it says of the other side
+    """Nobody is there who would answer us; the message is one clause."""
 
 
 class Link(Protocol):
@@ -87,8 +92,16 @@ class Connection:
 
     @classmethod
     async def open(cls, path: str) -> Self:
-        """Connect to the unit's socket."""
-        return cls(*await asyncio.open_unix_connection(path, limit=LIMIT))
+        """Connect, and hear whether we may ask: the unit speaks first."""
+        try:
+            reader, writer = await asyncio.open_unix_connection(path, limit=LIMIT)
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise Unreachable("no reader is running") from None
+        greeting = json.loads(await reader.readline() or b"{}")
+        if "ok" not in greeting:
+            writer.close()
+            raise Unreachable(str(greeting.get("detail", "the reader closed at once"))[:200])
+        return cls(reader, writer)
 
     @property
     def gone(self) -> bool:

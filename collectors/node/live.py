@@ -112,7 +112,7 @@ class Live:
             self._helpers[name] = Helper(kind, partial(Connection.open, self._reader_socket))
         got = await self._helpers[name].ask(kind, deadline_s=deadline_s, **args)
         if isinstance(got, Missing) and got.cause is Cause.DENIED:
-            return self._denied(kind, f"only root sees this, and of the reader: {got.detail}")
+            return self._denied(kind, f"only root sees this, and {got.detail}")
         return got
 
     @staticmethod

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 REQUEST_CAP = 1 << 20
 ANSWER_CAP = 32 << 20
+GREETING = b'{"ok": "gpudiag reader"}\n'
 
 Verb = Callable[..., Any]
 Verbs = Mapping[str, Verb]

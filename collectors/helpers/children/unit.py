@@ -112,7 +112,7 @@ class Unit:
 
     def _refusal(self, uid: int) -> str | None:
         if uid != 0 and uid not in self._allowed.uids:
-            return f"uid {uid} may not ask; the policy is {POLICY}"
+            return f"the reader's policy does not name uid {uid}"
         if len(self._sessions) >= MOST_SESSIONS:
             return f"all {MOST_SESSIONS} sessions are taken, by callers or by stuck calls"
         return None
@@ -123,6 +123,8 @@ class Unit:
             self._listener.close()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             with peer.makefile("rb") as source, peer.makefile("wb") as sink:
+                sink.write(loop.GREETING)
+                sink.flush()
                 loop.serve(_without_root(self._verbs), source, sink)
         except OSError:
             pass
