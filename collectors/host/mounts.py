@@ -1,20 +1,21 @@
 """Mounts that a job can read from or write to, each asked for its room (statfs)."""
 
-import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
+from collectors.host.at_once import at_once
 from collectors.node.protocol import Node
 
 # 43 27 7:1 / /data rw,relatime shared:1 - ext4 /dev/loop1 rw,errors=remount-ro
 LINE = re.compile(
-    r"\d+ \d+ (?P<device>\d+:\d+) (?P<root>\S+) (?P<point>/\S*) (?P<options>\S+)(?: \S+)* - "
-    r"(?P<fstype>\S+) (?P<source>\S*) (?P<state>\S+)"
+    r"\d+ \d+ (?P<device>\d+:\d+) [^ ]+ (?P<point>/[^ ]*) (?P<options>[^ ]+)(?: [^ ]+)* - "
+    r"(?P<fstype>[^ ]+) (?P<source>[^ ]*) (?P<state>[^ ]+)"
 )
 # UUID=1f2e /scratch xfs defaults,noatime 0 2
 FSTAB = re.compile(r"[^#\s]\S*\s+(?P<point>/\S*)\s+(?P<fstype>\S+)\s+(?P<options>\S+)")
@@ -29,6 +30,8 @@ NETWORK = frozenset(
         *("lustre", "gpfs", "beegfs", "ceph", "wekafs", "orangefs", "panfs", "pvfs2"),
     }
 )
+# Where stat() gives the number that mountinfo has; btrfs, say, has one for each subvolume instead.
+NUMBERED = LOCAL - {"btrfs", "bcachefs"} | {"nfs", "nfs4", "tmpfs"}
 # Of memory file systems only those that programs write to by custom; "/" is a diskless node's root.
 MEMORY_POINTS = frozenset({"/", "/dev/shm", "/tmp", "/var/tmp"})  # noqa: S108 - names that are looked for, not files of ours
 # Desktop sessions keep FUSE mounts there that no job uses and that root itself may not enter.
@@ -93,7 +96,8 @@ async def collect(node: Node, wanted: Wanted) -> Mounts | Missing:
 def parse(text: str) -> tuple[Mount, ...]:
     """Return the mounts of a mountinfo text; of those on one point the last, which covers them."""
     found: dict[str, Mount] = {}
-    for line in text.splitlines():
+    # Not splitlines(): a path may hold what Unicode takes for the end of a line.
+    for line in text.split("\n"):
         if (hit := LINE.fullmatch(line)) is None:
             continue
         point = unescape(hit["point"])
@@ -143,48 +147,40 @@ async def _ask(node: Node, mounts: tuple[Mount, ...], own: set[str]) -> tuple[Mo
     """Ask all at once; one dead server costs one helper and its deadline."""
     local = [mount for mount in mounts if not mount.network]
     network = [mount for mount in mounts if mount.network]
-    asked = network[:MOST_NETWORK]
-    branches = [node.branch() for _ in range(len(asked) + 1)]
-    async with asyncio.TaskGroup() as group:
-        together = group.create_task(_locals(branches[0], local))
-        single = [
-            group.create_task(_one(branch, mount))
-            for branch, mount in zip(branches[1:], asked, strict=True)
-        ]
-    node.join(branches)
-    pairs = [*zip(local, together.result(), strict=True)]
-    pairs += zip(asked, (task.result() for task in single), strict=True)
-    detail = f"more than {MOST_NETWORK} network mounts; this one was not asked"
-    pairs += [(mount, _held(mount, detail)) for mount in network[MOST_NETWORK:]]
+    single = [partial(_one, mount) for mount in network[:MOST_NETWORK]]
+    together, *rest = await at_once(node, [partial(_locals, local), *single])
+    pairs = [*zip(local, together, strict=True), *zip(network, rest, strict=False)]
+    pairs += [(mount, _held(mount)) for mount in network[MOST_NETWORK:]]
     known = [answered(mount, answer, own) for mount, answer in pairs]
     return tuple(sorted((m for m in known if m is not None), key=lambda m: m.point))
 
 
-def _held(mount: Mount, detail: str) -> Missing:
+def _held(mount: Mount) -> Missing:
+    detail = f"more than {MOST_NETWORK} network mounts; this one was not asked"
     return Missing(what=f"statfs {mount.point}", cause=Cause.HELD_BACK, detail=detail)
 
 
-async def _locals(node: Node, mounts: list[Mount]) -> list[Any]:
+async def _locals(mounts: list[Mount], node: Node) -> list[Any]:
     """Ask all local ones in one helper; where that stalls, each in its own, to tell which."""
     if not mounts:
         return []
     points = [mount.point for mount in mounts]
     got = await node.ask("statfs_local", deadline_s=DEADLINE_S, points=points)
     if isinstance(got, Missing) and got.cause is Cause.TIMEOUT:
-        return [await _one(node, mount) for mount in mounts]
+        return [await _one(mount, node) for mount in mounts]
     if isinstance(got, Missing) or len(got) != len(mounts):
         return [got] * len(mounts)
-    return [await _as_root(node, mount, answer) for mount, answer in zip(mounts, got, strict=True)]
+    return [await _as_root(mount, answer, node) for mount, answer in zip(mounts, got, strict=True)]
 
 
-async def _one(node: Node, mount: Mount) -> Any:  # noqa: ANN401 - JSON
+async def _one(mount: Mount, node: Node) -> Any:  # noqa: ANN401 - JSON
     got = await node.ask("statfs", deadline_s=DEADLINE_S, point=mount.point)
     if isinstance(got, Missing) and got.cause is Cause.TIMEOUT and "state D" not in str(got.stuck):
         got = await node.ask("statfs", deadline_s=SECOND_S, point=mount.point)
-    return await _as_root(node, mount, got)
+    return await _as_root(mount, got, node)
 
 
-async def _as_root(node: Node, mount: Mount, answer: Any) -> Any:  # noqa: ANN401 - JSON
+async def _as_root(mount: Mount, answer: Any, node: Node) -> Any:  # noqa: ANN401 - JSON
     """Ask again with root's eyes where the way to the mount is closed to us."""
     if isinstance(answer, Missing) or answer.get("errno") != "EACCES":
         return answer
@@ -201,8 +197,8 @@ def answered(mount: Mount, answer: Any, own: set[str]) -> Mount | None:  # noqa:
         garbled = Missing(what=what, cause=Cause.GARBLED, detail="the helper's answer has no shape")
         return msgspec.structs.replace(mount, missing=garbled)
     error = answer.get("errno")
-    # btrfs gives each subvolume a number that mountinfo does not show.
-    other = error is None and answer["device"] != mount.device and mount.fstype != "btrfs"
+    numbered = error is None and mount.fstype in NUMBERED
+    other = numbered and answer["device"] != mount.device
     if other or error == "ENOENT":
         return None if mount.device in own else _hidden(mount)
     if error is not None:

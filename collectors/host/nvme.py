@@ -1,7 +1,7 @@
 """NVMe drives: what is on PCI, which controller lives, what the drive says of itself (SMART)."""
 
-import asyncio
 import re
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
+from collectors.host.at_once import at_once
 from collectors.node.protocol import Node
 
 UEVENT = "/sys/bus/pci/devices/*/uevent"
@@ -18,7 +19,7 @@ NAMES = ("address", "state", "model", "serial", "transport")
 CLASS = re.compile(r"^PCI_CLASS=0?108[0-9A-F]{2}$", re.MULTILINE)
 DRIVER = re.compile(r"^DRIVER=(\S+)$", re.MULTILINE)
 SMART_S = 10.0
-MOST_ASKED = 32
+MOST_ASKED = 16
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,16 +61,11 @@ async def collect(node: Node, wanted: Wanted) -> NvmeDrives | Missing:
     seen = await node.files(UEVENT, *(f"{CONTROLLER}/{name}" for name in NAMES), cap=4096)
     if isinstance(seen, Missing):
         return seen
-    drives = joined(seen)
-    branches = [node.branch() for _ in drives]
-    room = asyncio.Semaphore(MOST_ASKED)
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(_with_health(branch, drive, room))
-            for branch, drive in zip(branches, drives, strict=True)
-        ]
-    node.join(branches)
-    return NvmeDrives(drives=tuple(task.result() for task in tasks))
+    asks = [partial(_with_health, drive) for drive in joined(seen)]
+    drives: list[Drive] = []
+    for start in range(0, len(asks), MOST_ASKED):
+        drives += await at_once(node, asks[start : start + MOST_ASKED])
+    return NvmeDrives(drives=tuple(drives))
 
 
 def joined(seen: Files) -> list[Drive]:
@@ -100,11 +96,10 @@ def _controlled(seen: Files, drive: Drive, name: str | None) -> Drive:
     )
 
 
-async def _with_health(node: Node, drive: Drive, room: asyncio.Semaphore) -> Drive:
+async def _with_health(drive: Drive, node: Node) -> Drive:
     if drive.name is None or drive.state != "live":
         return drive
-    async with room:
-        answer = await node.ask("smart", deadline_s=SMART_S, device=drive.name)
+    answer = await node.ask("smart", deadline_s=SMART_S, device=drive.name)
     if not isinstance(answer, Missing):
         health = parse(answer)
         if health is not None:

@@ -15,9 +15,9 @@ PATH = "/proc/mdstat"
 # md1 : active (auto-read-only) raid0 nvme5n1[1] nvme4n1[0]
 HEAD = re.compile(
     r"(?P<name>md\S*) : (?P<state>active|inactive|broken)(?: \((?P<mode>[a-z-]+)\))?"
-    r"(?: (?P<level>raid\d+|linear|faulty|multipath))?(?P<members>(?: \S+\[\d+\]\S*)*)\s*"
+    r"(?: (?P<level>raid\d+|linear|faulty|multipath))?(?P<members>(?: [^\s\[]+\[\d+\]\S*)*)\s*"
 )
-MEMBER = re.compile(r"(?P<name>\S+)\[\d+\](?P<flags>\S*)")
+MEMBER = re.compile(r"(?P<name>[^\s\[]+)\[\d+\](?P<flags>\S*)")
 #       937560064 blocks super 1.2 [2/1] [U_]
 UP = re.compile(r" \[(?P<want>\d{1,5})/(?P<have>\d{1,5})\] \[(?P<map>[U_]+)\]")
 #       4784 blocks super external:imsm           (a container of arrays: never active itself)

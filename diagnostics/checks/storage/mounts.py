@@ -81,9 +81,11 @@ def _unanswered(mount: Mount, missing: Missing) -> Statement:
     if missing.cause is not Cause.TIMEOUT:
         return Unseen(missing=missing, subject=_subject(mount))
     where = f"; the call stands at {missing.stuck}" if missing.stuck else ""
+    # A mount that a user made is that user's: no reason to take the node away.
+    own = any(word.startswith("user_id=") and word != "user_id=0" for word in mount.state)
     return found(
         "storage_hang",
-        "critical",
+        "warning" if own else "critical",
         _subject(mount),
         "{point} ({fstype}, {source}) did not answer: {detail}{where}",
         Evidence(

@@ -204,7 +204,7 @@ async def test_a_helper_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(mounts, "SECOND_S", 0.5)
     mount = mounts.parse("40 27 0:52 / /data rw - nfs4 nas-1:/export rw")[0]
     try:
-        got = await mounts._one(live, mount)
+        got = await mounts._one(mount, live)
         rest = await live.ask("statfs", point="/")
     finally:
         await live.close()
