@@ -1,6 +1,5 @@
 """Probing the peers that the settings name: a few at once, and never for longer than a walk has."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
@@ -45,6 +44,8 @@ async def each(
     node: Node, peers: Sequence[Peer], probe: Callable[[Node, Peer], Awaitable[Probe]]
 ) -> tuple[Probe, ...]:
     """Probe all peers, four at once, in an order that is the same each time."""
+    import asyncio  # noqa: PLC0415 - `explain` reads the shapes above, and needs no event loop
+
     done: dict[int, Probe] = {}
 
     async def lane(branch: Node, first: int) -> None:

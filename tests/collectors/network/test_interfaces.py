@@ -70,7 +70,7 @@ async def test_loopback_of_this_machine() -> None:
 @pytest.fixture
 def half_pair() -> Iterator[str]:
     """Make a pair of interfaces with an address, one end switched on, the other off."""
-    name = f"gd{os.getpid() % 100000}"
+    name = f"gd{os.getpid() % 100_000}"
     ip = shutil.which("ip", path="/usr/sbin:/usr/bin:/sbin:/bin")
     assert ip is not None
     run([ip, "link", "add", name, "type", "veth", "peer", "name", f"{name}p"], check=True)
@@ -84,7 +84,6 @@ def half_pair() -> Iterator[str]:
 
 @pytest.mark.root
 @pytest.mark.tool("ip")
-@pytest.mark.xdist_group("interfaces")
 async def test_an_interface_without_its_other_end(half_pair: str) -> None:
     """An interface that is switched on and whose other end is off is up and does not run."""
     one = (await live())[half_pair]

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from subprocess import run
 
@@ -136,26 +137,36 @@ def done(tool: str, *args: str) -> None:
     run([path, *args], check=True)
 
 
+def pair(number: int) -> IPv4Network:
+    """Return one of the 32,768 networks of two hosts in the range for benchmarks (RFC 2544)."""
+    return IPv4Network((int(IPv4Address("198.18.0.0")) + number % 32_768 * 4, 30))
+
+
 @pytest.fixture
 def neighbour() -> Iterator[tuple[str, str]]:
-    """Give this machine a neighbour: a network namespace behind a pair of interfaces."""
-    name = f"gdn{os.getpid() % 100000}"
+    """Give this machine a neighbour: a network namespace behind a pair of interfaces.
+
+    Name and addresses are this process's own: other tests run beside it in the same network.
+    """
+    name = f"gdn{os.getpid() % 100_000}"
+    ours, theirs = list(pair(os.getpid()).hosts())
     inside = ["ip", "netns", "exec", name]
     done("ip", "netns", "add", name)
     try:
         done("ip", "link", "add", name, "type", "veth", "peer", "name", "far", "netns", name)
-        done("ip", "address", "add", "198.51.100.5/30", "dev", name)
+        done("ip", "address", "add", f"{ours}/30", "dev", name)
         done("ip", "link", "set", name, "up")
-        done(*inside, "ip", "address", "add", "198.51.100.6/30", "dev", "far")
+        done(*inside, "ip", "address", "add", f"{theirs}/30", "dev", "far")
         done(*inside, "ip", "link", "set", "far", "up")
-        yield name, "198.51.100.6"
+        yield name, str(theirs)
     finally:
+        # The kernel takes a namespace apart later: its link would still answer the next test.
+        done("ip", "link", "delete", name)
         done("ip", "netns", "delete", name)
 
 
 @pytest.mark.root
 @pytest.mark.tool("ping", "ip", "iptables")
-@pytest.mark.xdist_group("interfaces")
 @pytest.mark.parametrize(
     ("drops", "received"),
     [
@@ -181,7 +192,6 @@ def test_a_neighbour_that_drops(
 
 @pytest.mark.root
 @pytest.mark.tool("ping", "ip")
-@pytest.mark.xdist_group("interfaces")
 def test_a_neighbour_that_is_switched_off(neighbour: tuple[str, str]) -> None:
     """With the other end switched off nothing comes back, and that is no unseen."""
     namespace, address = neighbour

@@ -14,10 +14,7 @@ from collectors.node.live import Live
 from diagnostics.check import Result
 from tests.lab.infiniband.fabric import Fabric
 
-pytestmark = [
-    pytest.mark.tool("ibsim", "opensm", "ibping", "ibstat", "perfquery"),
-    pytest.mark.xdist_group("infiniband"),
-]
+pytestmark = pytest.mark.tool("ibsim", "opensm", "ibping", "ibstat", "perfquery")
 
 
 async def judged(node: Live, check: str, *peers: Peer) -> Result:
