@@ -34,6 +34,8 @@ class Reading:
 
     def feed(self, piece: bytes) -> None:
         """Read one piece; nothing of it is kept but first lines and numbers."""
+        if piece:
+            self._whole = piece.endswith(b"\n")
         piece = plain(piece)
         known = 0
         for found in self._knowledge.anchors.lines(piece):
@@ -41,7 +43,6 @@ class Reading:
             known = found.start
             self._judge(Line(self._line, decoded(found.line)), found.anchors)
         self._line += piece.count(b"\n", known)
-        self._whole = piece.endswith(b"\n") if piece else self._whole
 
     def _judge(self, line: Line, anchors: Sequence[int]) -> None:
         rules = self._knowledge.rules

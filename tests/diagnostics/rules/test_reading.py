@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from collectors.logs.pieces import pieces
@@ -115,6 +115,7 @@ def test_how_bytes_arrive_makes_no_difference(parts: list[bytes], sizes: list[in
 
 
 @given(st.binary(max_size=4_000))
+@example(b"\x1b=")
 def test_any_bytes_are_read(data: bytes) -> None:
     """Junk is counted in lines and says nothing else worth a raise."""
     expected = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
