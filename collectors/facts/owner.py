@@ -48,7 +48,7 @@ class HeldDevices(msgspec.Struct, frozen=True, kw_only=True):
 # 4:memory:/slurm/uid_1000/job_88123/step_batch                          (v1)
 # 3:cpuset:/slurm_gpu017/uid_1000/job_88123                              (v1, several slurmd)
 SLURM = re.compile(
-    r"/(?:slurmstepd\.scope|slurm(?:_[^/]+)?)(?:/uid_(?P<uid>\d+))?/job_(?P<job>\d+)"
+    r"/(?:(?:[^/]+_)?slurmstepd\.scope|slurm(?:_[^/]+)?)(?:/uid_(?P<uid>\d+))?/job_(?P<job>\d+)"
     r"(?:/step_(?P<step>[^/]+))?"
 )
 
@@ -73,7 +73,7 @@ USER = re.compile(
 )
 
 # 0::/system.slice/nvidia-persistenced.service
-SERVICE = re.compile(r"/(?P<unit>[^/:]+\.service)(?:/|$)")
+SERVICE = re.compile(r"/system\.slice/(?:.*/)?(?P<unit>[^/:]+\.(?:service|scope))(?:/|$)")
 
 CGROUP_CAP = 65_536
 
