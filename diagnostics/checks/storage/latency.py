@@ -42,7 +42,7 @@ def latency(seen: DiskActivity, limits: LatencyLimits) -> Iterator[Statement]:
     if not slow:
         waits = [disk.wait_ms for disk in seen.disks if disk.wait_ms is not None]
         worst = f", the slowest took {max(waits):.1f} ms a request" if waits else ", none was used"
-        yield Well(message=f"{len(seen.disks)} local disks{worst}")
+        yield Well(message=f"local disks: {len(seen.disks)}{worst}")
 
 
 def _judge(disk: Disk, seconds: float, limits: LatencyLimits) -> Finding | None:

@@ -22,7 +22,7 @@ def raid(seen: RaidArrays) -> Iterator[Statement]:
         yield NotApplicable(why="no software RAID array (/proc/mdstat lists none)")
     elif not ill:
         working = [f"{a.name} {a.work} {a.work_percent or 0:g} %" for a in arrays if a.work]
-        yield Well(message=f"{len(arrays)} arrays have all their members{_listed(working)}")
+        yield Well(message=f"arrays with all their members: {len(arrays)}{_listed(working)}")
 
 
 def _listed(working: list[str]) -> str:
