@@ -95,10 +95,11 @@ async def collect(node: Node, wanted: Wanted) -> JobsOnNode | Missing:
 
 
 async def _daemons(node: Node) -> set[SourceName] | Missing:
-    seen = await node.files("/proc/[0-9]*/comm", cap=64)
+    seen = await node.files("/proc/[0-9]*/stat", cap=4096)
     if isinstance(seen, Missing):
         return seen
-    comms = {text.rstrip("\n") for _, text in seen.match("/proc/[0-9]*/comm")}
+    texts = (text for _, text in seen.match("/proc/[0-9]*/stat"))
+    comms = {text.partition("(")[2].rpartition(")")[0] for text in texts}
     return {name for comm, name in DAEMONS.items() if comm in comms}
 
 

@@ -166,7 +166,7 @@ def command(*argv: str, stdout: str = "", stderr: str = "", status: int = 0) -> 
     return {"argv": argv, "stdout": stdout, "stderr": stderr, "status": status}
 
 
-SLURMD = {"/proc/900/comm": "slurmd\n", "/dev/nvidia0": ""}
+SLURMD = {"/proc/900/stat": "900 (slurmd) S 1 900 900 0", "/dev/nvidia0": ""}
 JOB = "0::/system.slice/slurmstepd.scope/job_{}/step_0/user/task_0\n"
 LISTPIDS = command("scontrol", "listpids", stdout=LISTED)
 
@@ -177,7 +177,7 @@ def look(folder: Path) -> JobsOnNode | Missing:
 
 def test_a_node_without_scheduler_or_runtime_asks_nobody(tmp_path: Path) -> None:
     """No tool is started where nothing claims a job and no daemon runs."""
-    write(tmp_path, files={"/proc/900/comm": "sshd\n"})
+    write(tmp_path, files={"/proc/900/stat": "900 (sshd) S 1 900 900 0"})
 
     assert JobsOnNode() == look(tmp_path)
 
