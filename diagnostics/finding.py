@@ -104,7 +104,8 @@ def found(  # noqa: PLR0913 - a finding has this much to say, and all of it by n
     """Return a finding whose message is *template* filled with *args*.
 
     The template is the English sentence of `text.key`; *variant* tells two templates of one fault
-    apart. A value is written as `str` does, so round numbers before.
+    apart. A value is written as `str` does, so round numbers before. `count` is how often the fault
+    was seen, and may stand in the template too.
     """
     key = f"{fault}.{variant}" if variant else fault
     return Finding(
@@ -113,7 +114,7 @@ def found(  # noqa: PLR0913 - a finding has this much to say, and all of it by n
         kind=kind,
         rule=rule,
         subject=subject,
-        message=template.format(**args),
+        message=template.format(count=count, **args),
         text=Text(key=key, args=args),
         first_seen=first_seen,
         last_seen=last_seen,

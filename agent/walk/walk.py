@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -10,6 +11,7 @@ from agent.walk.walked import Walked
 from collectors.catalog import Source
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
+from collectors.node.at_once import at_once
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.check import Check, Limits, Result
@@ -79,20 +81,15 @@ class Gather:
 
     async def collect(self, checks: Sequence[Check], hold: Finding | None, budget_s: float) -> None:
         """Run the collectors that *checks* need at once, each on its own branch of time."""
-        wanted = list(self._needed(checks))
-        branches = [self._node.branch() for _ in wanted]
-        async with asyncio.TaskGroup() as group:
-            for source, branch in zip(wanted, branches, strict=True):
-                name = f"collect:{source.shape.__name__}"
-                group.create_task(self._one(source, branch, hold, budget_s), name=name)
-        self._node.join(branches)
+        works = [partial(self._one, source, hold, budget_s) for source in self._needed(checks)]
+        await at_once(self._node, works)
 
     def _needed(self, checks: Sequence[Check]) -> Iterator[Source]:
         shapes = dict.fromkeys(need.shape for check in checks for need in check.needs)
         yield from (self._sources[shape] for shape in shapes if shape not in self.seen)
 
     async def _one(
-        self, source: Source, branch: Node, hold: Finding | None, budget_s: float
+        self, source: Source, hold: Finding | None, budget_s: float, branch: Node
     ) -> None:
         self.seen[source.shape] = await self._ask(source, branch, hold, budget_s)
 

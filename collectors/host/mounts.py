@@ -9,7 +9,7 @@ import msgspec
 
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.host.at_once import at_once
+from collectors.node.at_once import at_once
 from collectors.node.protocol import Node
 
 # 43 27 7:1 / /data rw,relatime shared:1 - ext4 /dev/loop1 rw,errors=remount-ro

@@ -9,7 +9,7 @@ import msgspec
 from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.host.at_once import at_once
+from collectors.node.at_once import at_once
 from collectors.node.protocol import Node
 
 UEVENT = "/sys/bus/pci/devices/*/uevent"

@@ -2,21 +2,23 @@
 
 import re
 
+import msgspec
+
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
-import msgspec
-
 # 218734 (python) D 218001 218734 218001 0 -1 4194304 1 0 0 0 9 4 0 0 20 0 1 0 813 ...
-STAT = re.compile(r"(?P<pid>\d+) \((?P<comm>.*)\) (?P<state>\w) (?P<ppid>\d+) (?P<rest>.*)", re.DOTALL)
+STAT = re.compile(
+    r"(?P<pid>\d+) \((?P<comm>.*)\) (?P<state>\w) (?P<ppid>\d+) (?P<rest>.*)", re.DOTALL
+)
 FLAGS, START = 4, 17
 KTHREAD = 0x00200000
 TICKS_S = 100.0
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """One process; `start_s` is seconds after boot, `state` the kernel's letter (D, Z, S, R ...)."""
+    """One process; `start_s` is seconds after boot, `state` the kernel's letter (D, Z, S ...)."""
 
     pid: int
     comm: str

@@ -1,11 +1,13 @@
 """Probing the peers that the settings name: a few at once, and never for longer than a walk has."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Peer
+from collectors.node.at_once import at_once
 from collectors.node.protocol import Node
 
 AT_ONCE = 4
@@ -44,21 +46,15 @@ async def each(
     node: Node, peers: Sequence[Peer], probe: Callable[[Node, Peer], Awaitable[Probe]]
 ) -> tuple[Probe, ...]:
     """Probe all peers, four at once, in an order that is the same each time."""
-    import asyncio  # noqa: PLC0415 - `explain` reads the shapes above, and needs no event loop
-
     done: dict[int, Probe] = {}
 
-    async def lane(branch: Node, first: int) -> None:
+    async def lane(first: int, branch: Node) -> None:
         began = branch.monotonic()
         for index in range(first, len(peers), AT_ONCE):
             late = branch.monotonic() - began > START_S
             done[index] = _late(peers[index]) if late else await probe(branch, peers[index])
 
-    branches = [node.branch() for _ in peers[:AT_ONCE]]
-    async with asyncio.TaskGroup() as group:
-        for first, branch in enumerate(branches):
-            group.create_task(lane(branch, first), name=f"probe:{first}")
-    node.join(branches)
+    await at_once(node, [partial(lane, first) for first in range(len(peers[:AT_ONCE]))])
     return tuple(done[index] for index in range(len(peers)))
 
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from diagnostics.finding import STAGES
 from tests.recording import write
+
+AGENT = f"{sys.executable} -I -m agent"
 
 
 def gpudiag(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -29,7 +32,7 @@ def gpudiag(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
         (["run", "--stages", "network"], "no such option: --stages", "did you mean --stage?"),
         (
             ["run", "--stage", "net"],
-            "invalid value for '--stage': 'net' is not one of 'processes', 'driver', 'network', 'training'",
+            f"invalid value for '--stage': 'net' is not one of {str(STAGES)[1:-1]}",
             "gpudiag run --help shows how it is called",
         ),
         (
@@ -127,7 +130,7 @@ def test_a_recording_cut_in_half(tmp_path: Path) -> None:
     assert (64, "", True) == (
         done.returncode,
         done.stdout,
-        done.stderr.startswith(f"error: {cut} is cut short or not JSON (200 bytes"),
+        done.stderr.startswith(f"error: {cut}: cut short or not JSON (200 characters"),
     )
 
 
@@ -153,7 +156,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     """`gpudiag explain faults | head -1` ends quietly."""
     done = subprocess.run(
-        ["/bin/bash", "-c", f"set -o pipefail; {sys.executable} -I -m agent explain faults | head -1"],
+        ["/bin/bash", "-c", f"set -o pipefail; {AGENT} explain faults | head -1"],
         capture_output=True,
         text=True,
         timeout=60,
