@@ -6,7 +6,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
 from collectors.gpu.bus import PciGpus
 from collectors.gpu.nvml import WHAT, Gpu, GpuSnapshot
-from collectors.host.holders import GpuHolders
+from collectors.host.holders import GpuHolders, Holder
 from collectors.host.processes import ProcessTable
 from diagnostics.check import NODE, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
@@ -27,8 +27,8 @@ OTHER = "NVML did not start (code {code}){hint}"
 HINTS = {999: ": unknown error; often /dev/nvidiactl could not be opened"}
 
 HANDLE = {
-    "gpu_lost": "NVML reports GPU {gpu} as lost (code 15)",
-    "gpu_handle_undetermined": "NVML gives no handle of GPU {gpu} (code {code})",
+    "gpu_lost": "NVML reports GPU {gpu} as lost (code 15){users}",
+    "gpu_handle_undetermined": "NVML gives no handle of GPU {gpu} (code {code}){users}",
 }
 NONE = "the driver is loaded and lists no GPU, and {number} are bound to it"
 
@@ -72,7 +72,7 @@ def answers(
         detail = f"NVML does not count the GPUs (code {code})"
         yield Unseen(missing=Missing(what=WHAT, cause=Cause.CRASHED, detail=detail))
     else:
-        yield from _each(gpus, pci)
+        yield from _each(gpus, pci, holders)
 
 
 def _unanswered(
@@ -131,7 +131,9 @@ def _not_started(gpus: GpuSnapshot) -> Finding:
     )
 
 
-def _each(gpus: GpuSnapshot, pci: PciGpus | Missing) -> Iterator[Statement]:
+def _each(
+    gpus: GpuSnapshot, pci: PciGpus | Missing, holders: GpuHolders | Missing
+) -> Iterator[Statement]:
     bound = (
         [] if isinstance(pci, Missing) else [g.address for g in pci.gpus if g.driver == "nvidia"]
     )
@@ -141,7 +143,8 @@ def _each(gpus: GpuSnapshot, pci: PciGpus | Missing) -> Iterator[Statement]:
     away = [gpu for gpu in gpus.gpus if _code(gpu) is not None]
     seen = {gpu.pci for gpu in gpus.gpus}
     unseen = [address for address in bound if address not in seen]
-    yield from (_away(gpu, _named(gpu, away, unseen)) for gpu in away)
+    users = _users(gpus, pci, holders) if len(away) == 1 else []
+    yield from (_away(gpu, _named(gpu, away, unseen), users) for gpu in away)
     if not away:
         yield Well(message=f"all {len(gpus.gpus)} GPUs answer, driver {gpus.driver}")
 
@@ -158,7 +161,20 @@ def _code(gpu: Gpu) -> int | None:
     return LOST if LOST in gpu.failed.values() else gpu.error
 
 
-def _away(gpu: Gpu, address: str | None) -> Statement:
+def _users(
+    gpus: GpuSnapshot, pci: PciGpus | Missing, holders: GpuHolders | Missing
+) -> list[Holder]:
+    """Return who has the one lost GPU open: the device node that no answering GPU has."""
+    if isinstance(pci, Missing) or isinstance(holders, Missing):
+        return []
+    left = set(pci.minors) - {gpu.minor for gpu in gpus.gpus if _code(gpu) is None}
+    if len(left) != 1:
+        return []
+    # One with all devices open (persistence, a monitor) says nothing about this one.
+    return [h for h in holders.holders if set(h.minors) & left and len(h.minors) < len(pci.minors)]
+
+
+def _away(gpu: Gpu, address: str | None, users: Sequence[Holder]) -> Statement:
     code = _code(gpu)
     name = address or f"index {gpu.index}"
     if code in NO_WORD:
@@ -168,7 +184,14 @@ def _away(gpu: Gpu, address: str | None) -> Statement:
     return found(
         fault,
         "critical",
-        Subject(kind="gpu", name=name, index=gpu.index, uuid=gpu.uuid, serial=gpu.serial),
+        Subject(
+            kind="gpu",
+            name=name,
+            index=gpu.index,
+            uuid=gpu.uuid,
+            serial=gpu.serial,
+            job=users[0].job if users else None,
+        ),
         HANDLE[fault],
         Evidence(
             source="nvmlDeviceGetHandleByIndex_v2",
@@ -177,7 +200,17 @@ def _away(gpu: Gpu, address: str | None) -> Statement:
         confidence=0.95,
         gpu=name,
         code=code,
+        users=_open(users),
     )
+
+
+def _open(users: Sequence[Holder]) -> str:
+    if not users:
+        return ""
+    first, more = users[0], len(users) - 1
+    job = f", job {first.job}" if first.job else ""
+    rest = f" and {more} more have" if more else " has"
+    return f"; {first.comm} (pid {first.pid}{job}){rest} it open"
 
 
 def _none(bound: Sequence[str]) -> Finding:

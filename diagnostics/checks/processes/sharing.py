@@ -63,7 +63,9 @@ def _judge(gpu: Gpu, holders: GpuHolders, jobs: JobsOnNode | Missing) -> Finding
     users = [h for h in ownership.on_gpu(gpu, holders.holders) if not ownership.is_system(h)]
     owners: dict[tuple[str, str], list[Holder]] = {}
     for holder in users:
-        if (key := ownership.job_key(holder, jobs)) is not None:
+        key = ownership.job_key(holder, jobs)
+        # One whose job has ended is an orphan, which another check tells of.
+        if key is not None and ownership.standing(holder, jobs).state != "ended":
             owners.setdefault(key, []).append(holder)
     if len(owners) < 2:  # noqa: PLR2004 - one owner is no sharing
         return None
