@@ -10,13 +10,16 @@
     logs/<name>                 training logs, with --with-logs
     at/<seconds>/               a later state: the same layout, laid over what was before
 
+`answers/files/` holds questions for files that got no answer at all, `answers/log/` how much of a
+log came before the part that is kept.
+
 A later state's kmsg.log holds what the kernel said since, and follows on the earlier one. It
 answers the question `kernel_log`, unless `answers/kernel_log/` says why there was no answer.
 """
 
 import fnmatch
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -114,6 +117,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def question(kind: str, args: Mapping[str, Any]) -> str:
     """Return the canonical form of a question, for looking its answer up."""
     return kind + msgspec.json.encode(dict(args), order="sorted").decode()
+
+
+def files_args(patterns: Sequence[str], names: Sequence[str], cap: int) -> dict[str, Any]:
+    """Return how a question for files is written down where it got no answer."""
+    return {"patterns": list(patterns), "names": list(names), "cap": cap}
 
 
 def key(args: Mapping[str, Any] | tuple[str, ...]) -> str:

@@ -1,16 +1,15 @@
 """Answer from a recording: a folder of plain files that one can read and edit."""
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from collectors.facts.answers import Files, Output
 from collectors.facts.observation import Cause, Missing
 from collectors.node.clock import Clock
-from collectors.node.layout import Answer, question
+from collectors.node.layout import Answer, files_args, question
 from collectors.node.protocol import Identity, LogText
-from collectors.node.recording.history import GONE, Entry
 from collectors.node.recording.loader import Loader, RecordingError
 
 __all__ = ["Recorded", "RecordingError"]
@@ -50,18 +49,8 @@ class Recorded:
             return held.missing.missing("files")
         if outside := self._outside(patterns, names):
             return _not_recorded(outside)
-        texts: dict[str, str] = {}
-        errors: dict[str, str] = {}
-        for path, entry in self._matching(patterns):
-            seen = entry.seen.at(self._clock.passed)
-            if seen and seen.error is None:
-                texts[path] = seen.text[:cap]
-            elif seen and seen.error != GONE:
-                errors[path] = seen.error or ""
-        for path, entry in self._matching(names):
-            if path not in texts and entry.there(self._clock.passed):
-                texts[path] = ""
-        return Files(texts=texts, errors=errors)
+        now = self._clock.passed
+        return self._history.paths.answer(patterns, names, cap, lambda entry: entry.at(now))
 
     def _outside(self, patterns: Sequence[str], names: Sequence[str]) -> str | None:
         """Return the first pattern of which the recording does not know everything."""
@@ -69,10 +58,6 @@ class Recorded:
         unknown = [p for p in patterns if not holds.has_path(p)]
         unknown += [n for n in names if not holds.has_name(n)]
         return unknown[0] if unknown else None
-
-    def _matching(self, patterns: Sequence[str]) -> Iterator[tuple[str, Entry]]:
-        for pattern in patterns:
-            yield from self._history.paths.find(pattern)
 
     async def command(self, tool: str, *args: str, deadline_s: float) -> Output | Missing:
         """Return what the tool printed when it was recorded; its seconds pass."""
@@ -173,11 +158,6 @@ class Recorded:
         asked = (line.values[0] for line in self._history.answers.values())
         tried = {str(answer.args.get("path")) for answer in asked if answer.kind == "log"}
         return tuple(sorted({*self._history.logs, *tried}))
-
-
-def files_args(patterns: Sequence[str], names: Sequence[str], cap: int) -> dict[str, Any]:
-    """Return how the question of `files` is written down where it got no answer."""
-    return {"patterns": list(patterns), "names": list(names), "cap": cap}
 
 
 def _count(value: object, otherwise: int) -> int:

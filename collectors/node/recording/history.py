@@ -2,13 +2,15 @@
 
 import bisect
 import fnmatch
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
 import msgspec
 
+from collectors.facts.answers import Files
 from collectors.node.layout import Answer, Command
 
 T = TypeVar("T")
@@ -17,10 +19,21 @@ GONE = "ENOENT"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One path at one time: its text, or the errno name that stood in for it."""
+    """One path at one time: its text, or the errno name that stood in for it.
+
+    While it is being recorded: `named` is a path of which only the existence was asked, `cut` a
+    text that reached the cap.
+    """
 
     text: str = ""
     error: str | None = None
+    named: bool = False
+    cut: bool = False
+
+    @property
+    def gone(self) -> bool:
+        """Return whether there was nothing."""
+        return self.error == GONE
 
 
 class Timeline(Generic[T]):
@@ -62,12 +75,20 @@ class Entry:
         self.below: dict[str, Entry] = {}
         self.seen: Timeline[Seen] = Timeline()
 
-    def there(self, at: float) -> bool:
-        """Return whether the path exists: it was seen, or something below it was."""
-        own = self.seen.at(at)
-        if own is not None and own.error != GONE:
-            return True
-        return any(child.there(at) for child in self.below.values())
+    def at(self, when: float) -> Seen | None:
+        """Return what the path was at *when*; a folder is there when anything below it is."""
+        own = self.seen.at(when)
+        if (own is None or own.gone) and any(child.there(when) for child in self.below.values()):
+            return Seen(named=True)
+        return own
+
+    def there(self, when: float) -> bool:
+        """Return whether the path exists."""
+        own = self.at(when)
+        return own is not None and not own.gone
+
+
+Look = Callable[[Entry], Seen | None]
 
 
 class Paths:
@@ -97,6 +118,22 @@ class Paths:
     def find(self, pattern: str) -> Iterator[tuple[str, Entry]]:
         """Yield what matches; `*` stays within a segment and passes over names with a dot first."""
         yield from _find(self._top, "", pattern.strip("/").split("/"))
+
+    def answer(self, patterns: Sequence[str], names: Sequence[str], cap: int, look: Look) -> Files:
+        """Return the answer to a question; *look* says what an entry was at the time meant."""
+        texts: dict[str, str] = {}
+        errors: dict[str, str] = {}
+        for path, entry in itertools.chain.from_iterable(map(self.find, patterns)):
+            seen = look(entry)
+            if seen and seen.error is None and not seen.named:
+                texts[path] = seen.text[:cap]
+            elif seen and seen.error and not seen.gone:
+                errors[path] = seen.error
+        for path, entry in itertools.chain.from_iterable(map(self.find, names)):
+            seen = look(entry)
+            if seen and not seen.gone:
+                texts.setdefault(path, "")
+        return Files(texts=texts, errors=errors)
 
     def all(self) -> Iterator[tuple[str, Entry]]:
         """Yield every path of which anything was noted, a folder before what lies in it."""
