@@ -79,6 +79,8 @@ def blocked(
     yield from findings
     if isinstance(log, Missing):
         yield Unseen(missing=log)
+    if findings and tasks.places_missing is not None:
+        yield Unseen(missing=tasks.places_missing)
     if not findings:
         yield Well(message=f"none of {len(table.processes)} processes sleeps uninterruptibly")
 

@@ -32,6 +32,7 @@ FOREIGN = "{comm} (pid {pid}, uid {uid}) has {gpus} open and belongs to {owner}"
 # A job's own word in its environment can be copied or outlive it; the cgroup's cannot.
 SURE, BY_ENVIRON = 0.95, 0.7
 MOST_NAMED = 16
+SCHEDULERS = ("slurm", "kubernetes")
 
 
 class OrphanLimits(Limits, frozen=True, kw_only=True):
@@ -44,6 +45,20 @@ class OrphanLimits(Limits, frozen=True, kw_only=True):
         tuple[str, ...],
         msgspec.Meta(description="names (15 letters at most) of the site's own GPU services"),
     ] = ()
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """What a holder is judged against; `environ` says whether environments could be read."""
+
+    jobs: JobsOnNode
+    gpus: GpuSnapshot | Missing
+    judged: tuple[tuple[Holder, Standing], ...]
+    environ: bool = True
+
+    @property
+    def pods(self) -> bool:
+        """Return whether a running pod has a GPU open."""
+        return any(how.kind == "kubernetes" and how.state == "running" for _, how in self.judged)
 
 
 @check(
@@ -69,87 +84,72 @@ def orphaned(
         return
     if missing := ownership.partial(holders):
         yield missing
-    judged = [
-        (holder, ownership.standing(holder, jobs))
-        for holder in holders.holders
-        if holder.minors
-        and not ownership.is_system(holder, limits.known)
-        and table.uptime_s - holder.start_s >= limits.settle_s
-    ]
-    ill = [f for holder, how in judged if (f := _judge(holder, how, jobs, gpus, judged))]
+    scene = Scene(
+        jobs=jobs,
+        gpus=gpus,
+        judged=tuple(
+            (holder, ownership.standing(holder, jobs))
+            for holder in holders.holders
+            if holder.minors
+            and not ownership.is_system(holder, limits.known)
+            and table.uptime_s - holder.start_s >= limits.settle_s
+        ),
+        environ=holders.environ_missing is None,
+    )
+    ill = [f for holder, how in scene.judged if (f := _judge(holder, how, scene))]
     yield from ill
-    yield from _unknown(judged)
+    yield from (Unseen(missing=why) for why in _unknown(scene, holders))
     if not ill:
-        yield Well(message=_well(len(judged), jobs))
+        yield Well(message=_well(scene))
 
 
-def _judge(
-    holder: Holder,
-    how: Standing,
-    jobs: JobsOnNode,
-    gpus: GpuSnapshot | Missing,
-    judged: list[tuple[Holder, Standing]],
-) -> Finding | None:
-    if how.state == "ended" and holder.pid in jobs.still_holding:
+def _judge(holder: Holder, how: Standing, scene: Scene) -> Finding | None:
+    if how.state == "ended" and holder.pid in scene.jobs.still_holding:
         template = ENDED.get(how.kind, ENDED["container"])
         sure = BY_ENVIRON if holder.job_by_environ else SURE
-        return _found(
-            "gpu_process_orphaned",
-            "warning",
-            template,
-            holder,
-            how,
-            jobs=jobs,
-            gpus=gpus,
-            confidence=sure,
-        )
-    severity = _foreign(holder, how, jobs, judged)
-    if severity == "warning" and not ownership.computes(holder, gpus):
-        severity = "info"  # A monitor opens every device, and computes on none.
+        return _found("gpu_process_orphaned", "warning", template, holder, how, scene, sure)
+    severity = _foreign(holder, how, scene)
     if severity is None:
         return None
-    return _found(
-        "gpu_process_foreign", severity, FOREIGN, holder, how, jobs=jobs, gpus=gpus, confidence=SURE
-    )
+    return _found("gpu_process_foreign", severity, FOREIGN, holder, how, scene, SURE)
 
 
-def _foreign(
-    holder: Holder,
-    how: Standing,
-    jobs: JobsOnNode,
-    judged: list[tuple[Holder, Standing]],
-) -> Severity | None:
+def _foreign(holder: Holder, how: Standing, scene: Scene) -> Severity | None:
     """Return how grave it is that *holder* is in no job; None where that is no matter.
 
     Without a scheduler a user's process is just fine. Containers and services beside Slurm are
-    how some sites run their jobs and exporters: a note.
+    how some sites run their jobs and exporters, and a monitor that opens every device computes on
+    none: notes. So is one whose environment, which may name its job, could not be read.
     """
-    slurm = jobs.said("slurm")
-    pods = any(other.kind == "kubernetes" and other.state == "running" for _, other in judged)
+    slurm = scene.jobs.said("slurm")
     beside = how.state == "running" and how.kind in ("docker", "podman") and slurm is not None
-    if not (how.state == "outside" or beside) or (slurm is None and not pods):
+    if not (how.state == "outside" or beside) or (slurm is None and not scene.pods):
         return None
-    busy = pods or (slurm is not None and bool(slurm.running))
-    return "warning" if busy and holder.owner.kind in ("user", "none") else "info"
+    busy = scene.pods or (slurm is not None and bool(slurm.running))
+    grave = (
+        busy
+        and scene.environ
+        and holder.owner.kind in ("user", "none")
+        and ownership.computes(holder, scene.gpus)
+    )
+    return "warning" if grave else "info"
 
 
-def _found(
+def _found(  # noqa: PLR0917 - the parts of one sentence
     fault: str,
     severity: Severity,
     template: str,
     holder: Holder,
     how: Standing,
-    *,
-    jobs: JobsOnNode,
-    gpus: GpuSnapshot | Missing,
+    scene: Scene,
     confidence: float,
 ) -> Finding:
-    source = jobs.said(SOURCES.get(how.kind, ("slurm",))[0])
+    source = scene.jobs.said(SOURCES.get(how.kind, ("slurm",))[0])
     running = list(source.running[:MOST_NAMED]) if source else None
     return found(
         fault,
         severity,
-        ownership.process(holder, jobs),
+        ownership.process(holder, scene.jobs),
         template,
         Evidence(source=f"/proc/{holder.pid}/fd", values={"minors": holder.minors}),
         Evidence(source=_word(how), values={"running": running}),
@@ -158,7 +158,7 @@ def _found(
         comm=holder.comm,
         pid=holder.pid,
         uid=holder.uid,
-        gpus=ownership.gpus_of(holder, gpus),
+        gpus=ownership.gpus_of(holder, scene.gpus),
         owner=how.words,
     )
 
@@ -168,15 +168,20 @@ def _word(how: Standing) -> str:
     return tools.get(how.kind, "scontrol listpids")
 
 
-def _unknown(judged: list[tuple[Holder, Standing]]) -> Iterator[Statement]:
-    missing = {how.missing.what: how.missing for _, how in judged if how.missing}
-    yield from (Unseen(missing=why) for why in missing.values())
+def _unknown(scene: Scene, holders: GpuHolders) -> list[Missing]:
+    """Return what was not said of the holders: by their own source, or for those outside by any."""
+    missing = [how.missing for _, how in scene.judged if how.missing]
+    if any(how.state == "outside" for _, how in scene.judged):
+        missing += [why for name in SCHEDULERS if (why := scene.jobs.unknown(name))]
+        missing += [holders.environ_missing] if holders.environ_missing else []
+    return list({why.what: why for why in missing}.values())
 
 
-def _well(count: int, jobs: JobsOnNode) -> str:
+def _well(scene: Scene) -> str:
+    count = len(scene.judged)
     if not count:
         return "no process of a job or user has a GPU open"
     what = "1 process has" if count == 1 else f"{count} processes have"
-    if not jobs.sources:
-        return f"{what} a GPU open; no scheduler or container runtime is used here"
-    return f"{what} a GPU open, each with an owner that runs"
+    if any(how.state == "outside" for _, how in scene.judged):
+        return f"{what} a GPU open; no scheduler is known to run jobs here"
+    return f"{what} a GPU open, each in a job or container that runs"
