@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
@@ -27,6 +27,8 @@ from collectors.gpu.simulator.functions.answer import (
     Gpu,
     Values,
 )
+
+T = TypeVar("T")
 
 # Importing a module declares its functions.
 DECLARED = (control, events, fields, health, identity, links, systems)
@@ -140,6 +142,17 @@ class Simulator:
     def act(self, name: str, gpu: Gpu, *values: int) -> None:
         """Note a setting that was made."""
         self.actions.append((name, gpu.index, *values))
+
+    def watched(self, verb: Callable[[], T]) -> Callable[[], T]:
+        """Return *verb*, which then raises where it made a call that no program may make."""
+
+        def checked() -> T:
+            answer = verb()
+            if self.errors:
+                raise RuntimeError("; ".join(self.errors))
+            return answer
+
+        return checked
 
     def answer(self, name: str, function: Function, arguments: tuple[Any, ...]) -> int:
         """Return the code of one call, after writing what it asked for."""

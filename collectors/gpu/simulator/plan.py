@@ -16,7 +16,7 @@ Flat = dict[str, Any]
 
 
 def plan(scenario: Scenario, origin_s: float | None = None) -> dict[str, Any]:
-    """Return JSON for `library.install`.
+    """Return JSON for `library.install`; reads the model's file, so not on a running loop.
 
     *origin_s* is the CLOCK_MONOTONIC moment of 0 s; without it time starts when the library is
     installed, so give it where a helper may be replaced in the middle.

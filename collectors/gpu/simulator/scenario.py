@@ -172,5 +172,5 @@ def _calls(table: str, calls: Mapping[str, Call], known: frozenset[str]) -> Iter
 def _unknown(name: str) -> str:
     bare = re.sub(r"_v\d$", "", name)
     same = sorted(f for f in FUNCTIONS if re.sub(r"_v\d$", "", f) == bare)
-    near = same or difflib.get_close_matches(name, sorted(FUNCTIONS), 1)
+    near = same or difflib.get_close_matches(name, sorted(FUNCTIONS), 1, 0.75)
     return f"{name}: no function simulated here" + (f", do you mean {near[0]}?" if near else "")

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -138,12 +139,26 @@ def _processes(listed: Any) -> list[dict[str, int | None]] | None:  # noqa: ANN4
 
 
 def main() -> int:
-    """Answer on standard input and output until the parent closes them."""
+    """Answer on standard input and output until the parent closes them.
+
+    With `--scenario FILE` there is no driver: the library is simulated, of a plan in that file.
+    """
+    snapshot = Session().snapshot
+    if sys.argv[1:2] == ["--scenario"]:
+        snapshot = _simulated(sys.argv[2], snapshot)
     # The kernel shows this name among the GPU's holders: they are told from jobs by it.
     with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as comm:
         comm.write(NAME)
-    loop.serve({"nvml": Session().snapshot}, sys.stdin.buffer, sys.stdout.buffer)
+    loop.serve({"nvml": snapshot}, sys.stdin.buffer, sys.stdout.buffer)
     return 0
+
+
+def _simulated(path: str, snapshot: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """Return *snapshot* on a simulated library, which raises where a call was one that crashes."""
+    from collectors.gpu.simulator import library  # noqa: PLC0415 - no node with a driver needs it
+
+    with open(path, encoding="utf-8") as file:
+        return library.install(json.load(file)).watched(snapshot)
 
 
 if __name__ == "__main__":

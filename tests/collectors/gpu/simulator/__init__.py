@@ -1,0 +1,1 @@
+"""The simulated driver's library, asked through the unmodified binding."""
