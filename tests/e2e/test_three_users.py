@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 def walks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Make the four walks on one private stage."""
     folder = tmp_path_factory.mktemp("walks")
-    stage = ["sh", HERE / "stage.sh", folder, sys.executable, HERE.parents[1]]
+    stage: list[str | Path] = ["sh", HERE / "stage.sh", folder, sys.executable, HERE.parents[1]]
     done = subprocess.run(
         ["unshare", "--mount", "--propagation", "private", *stage],
         capture_output=True,
