@@ -1,12 +1,11 @@
 """Every source of observations: who collects which shape."""
 
 from collections.abc import Awaitable, Callable
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from collectors.facts.observation import Missing, Observation
-from collectors.facts.wanted import Wanted
 from collectors.gpu import bus, device_nodes, modules, nvml
 from collectors.host import (
     blocked,
@@ -25,26 +24,36 @@ from collectors.host import (
 from collectors.jobs import running
 from collectors.kernel import log
 from collectors.network import cards, ibping, interfaces, ping, ports
-from collectors.node.protocol import Node
 
-Collect = Callable[[Node, Wanted], Awaitable[Observation | Missing]]
+Collect = Callable[..., Awaitable[Observation | Missing]]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """One collector; an `active` one sends packets, and is held back by a failed stage."""
+    """One collector; an `active` one sends packets, and is held back by a failed stage.
+
+    It is called with the node, what is wanted, and the observations of `after`, in their order.
+    """
 
     shape: type[Observation]
     collect: Collect
     active: bool = False
+    after: tuple[type[Observation], ...] = ()
 
 
-def source(
-    collect: Callable[..., Awaitable[Observation | Missing]], *, active: bool = False
-) -> Source:
-    """Read the shape off the collector's return type, `Shape | Missing`."""
-    hint = get_type_hints(collect)["return"]
-    shape = next(a for a in get_args(hint) or (hint,) if a is not Missing)
-    return Source(shape=shape, collect=collect, active=active)
+def source(collect: Collect, *, active: bool = False) -> Source:
+    """Read the shape off the collector's return type, `Shape | Missing`.
+
+    Its parameters after the first two, `Shape | Missing` as well, are what it is told beforehand.
+    """
+    hints = get_type_hints(collect)
+    shape = _shape(hints.pop("return"))
+    after = tuple(_shape(hint) for hint in tuple(hints.values())[2:])
+    return Source(shape=shape, collect=collect, active=active, after=after)
+
+
+def _shape(hint: Any) -> type[Observation]:  # noqa: ANN401 - a type expression
+    found: type[Observation] = next(a for a in get_args(hint) or (hint,) if a is not Missing)
+    return found
 
 
 SOURCES: tuple[Source, ...] = (

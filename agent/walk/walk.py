@@ -1,7 +1,7 @@
 """The walk: four stages in order, each collected at once and judged before the next begins."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -80,13 +80,19 @@ class Gather:
         self._sources = sources
 
     async def collect(self, checks: Sequence[Check], hold: Finding | None, budget_s: float) -> None:
-        """Run the collectors that *checks* need at once, each on its own branch of time."""
-        works = [partial(self._one, source, hold, budget_s) for source in self._needed(checks)]
-        await at_once(self._node, works)
+        """Run the collectors that *checks* need at once, each on its own branch of time.
 
-    def _needed(self, checks: Sequence[Check]) -> Iterator[Source]:
-        shapes = dict.fromkeys(need.shape for check in checks for need in check.needs)
-        yield from (self._sources[shape] for shape in shapes if shape not in self.seen)
+        Those that tell others something come first: the kernel log, before the driver is asked.
+        """
+        wanted = self._unseen(need.shape for check in checks for need in check.needs)
+        first = self._unseen(shape for source in wanted for shape in source.after)
+        began = self._node.monotonic()
+        for sources in (first, [source for source in wanted if source not in first]):
+            left = max(budget_s - (self._node.monotonic() - began), LEAST_S)
+            await at_once(self._node, [partial(self._one, one, hold, left) for one in sources])
+
+    def _unseen(self, shapes: Iterable[type[Observation]]) -> list[Source]:
+        return [self._sources[s] for s in dict.fromkeys(shapes) if s not in self.seen]
 
     async def _one(
         self, source: Source, hold: Finding | None, budget_s: float, branch: Node
@@ -101,7 +107,8 @@ class Gather:
             return _missing(source, Cause.HELD_BACK, detail)
         try:
             async with asyncio.timeout(budget_s):
-                return await source.collect(branch, self._wanted)
+                told = (self.seen[shape] for shape in source.after)
+                return await source.collect(branch, self._wanted, *told)
         except TimeoutError:
             return _missing(source, Cause.TIMEOUT, f"not done in {budget_s:.0f} s")
         except Exception as problem:  # noqa: BLE001 - a collector's bug must not hide what others see

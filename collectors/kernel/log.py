@@ -1,11 +1,12 @@
-"""The kernel log of this boot, as /dev/kmsg gives it."""
+"""The kernel log of this boot: /dev/kmsg, else the journal, else syslog(2)."""
 
 import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from collectors.facts.observation import Cause, Missing, Observation
+from collectors.facts.kernel_log import KernelLog, Record
+from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
@@ -19,49 +20,6 @@ HEADER = re.compile(
 
 # The kernel writes bytes outside printable ASCII, and the backslash, as \x5c.
 ESCAPED = re.compile(r"(?:\\x(?:5c|[89a-f][0-9a-f]))+")
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    r"""One record; `boot_s` is its time in seconds after boot, `level` 0 (gravest) to 7.
-
-    `facility` 0 is the kernel itself; 1 and above was written through /dev/kmsg by a program.
-    Control characters in `text` stay as the kernel shows them, `\x0a` for a line end: a process
-    can put one into its own name, and must not gain a line of its own by it.
-    """
-
-    sequence: int
-    boot_s: float
-    level: int
-    facility: int
-    text: str
-
-
-class KernelLog(Observation, frozen=True, kw_only=True):
-    """The records still in the ring, oldest first; `lost` counts how often it overran the reader.
-
-    `boot_time` is the wall clock at boot (epoch seconds), `uptime_s` the seconds from then until
-    the log was read; None where they are not known.
-    """
-
-    records: tuple[Record, ...]
-    lost: int = 0
-    boot_time: float | None = None
-    uptime_s: float | None = None
-
-    def by_kernel(self, *, or_programs: bool = False) -> Iterator[Record]:
-        """Yield the kernel's own records, and those of programs where they are asked for."""
-        return (r for r in self.records if or_programs or r.facility == 0)
-
-    def age_s(self, record: Record) -> float:
-        """Return how long before the reading (or before the last record) *record* was written."""
-        end = self.uptime_s
-        if end is None:
-            end = self.records[-1].boot_s if self.records else record.boot_s
-        return max(end - record.boot_s, 0.0)
-
-    def wall(self, record: Record) -> float | None:
-        """Return the wall clock of *record*; it is off by the time spent suspended."""
-        return None if self.boot_time is None else self.boot_time + record.boot_s
 
 
 class Ring(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,11 +5,12 @@ unmodified one, so its structures, error classes and surprises are those of a re
 """
 
 import ctypes
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
@@ -29,6 +30,7 @@ from collectors.gpu.simulator.functions.answer import (
 )
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 # Importing a module declares its functions.
 DECLARED = (control, events, fields, health, identity, links, systems)
@@ -143,11 +145,12 @@ class Simulator:
         """Note a setting that was made."""
         self.actions.append((name, gpu.index, *values))
 
-    def watched(self, verb: Callable[[], T]) -> Callable[[], T]:
+    def watched(self, verb: Callable[P, T]) -> Callable[P, T]:
         """Return *verb*, which then raises where it made a call that no program may make."""
 
-        def checked() -> T:
-            answer = verb()
+        @functools.wraps(verb)
+        def checked(*args: P.args, **named: P.kwargs) -> T:
+            answer = verb(*args, **named)
             if self.errors:
                 raise RuntimeError("; ".join(self.errors))
             return answer

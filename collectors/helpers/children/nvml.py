@@ -33,8 +33,11 @@ class Session:
     def __init__(self) -> None:
         self._ready = False
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return versions, count and each GPU; `init_error` where NVML does not start."""
+    def snapshot(self, only: list[str] = []) -> dict[str, Any]:  # noqa: B006 - is never changed
+        """Return versions, count and each GPU; `init_error` where NVML does not start.
+
+        With *only*, the GPUs at these addresses are asked and no other is touched.
+        """
         if not self._ready:
             try:
                 pynvml.nvmlInitWithFlags(0)
@@ -47,20 +50,33 @@ class Session:
             "driver": _text(_get(failed, "driver", pynvml.nvmlSystemGetDriverVersion)),
             "nvml": _nvml_version(),
             "count": count,
-            "gpus": [gpu(index) for index in range(min(count or 0, MOST_GPUS))],
+            "gpus": _each(only, count or 0),
             "failed": failed,
         }
 
 
-def gpu(index: int) -> dict[str, Any]:
+def _each(only: list[str], count: int) -> list[dict[str, Any]]:
+    if not only:
+        return [gpu(index) for index in range(min(count, MOST_GPUS))]
+    return [gpu(index, address) for index, address in enumerate(only[:MOST_GPUS])]
+
+
+def gpu(index: int, address: str | None = None) -> dict[str, Any]:
     """Return one GPU; where it gives no handle, its index and the error alone.
 
-    A failed handle is never kept: the real library crashes when it gets one back.
+    One that is found by its address has the index that NVML gives it. A failed handle is never
+    kept: the real library crashes when it gets one back.
     """
     try:
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        if address is None:
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        else:
+            # NVML itself writes the domain with eight digits.
+            handle = pynvml.nvmlDeviceGetHandleByPciBusId(f"0000{address}")
+            index = pynvml.nvmlDeviceGetIndex(handle)
     except ERRORS as error:
-        return {"index": index, "error": _code(error)}
+        known = {} if address is None else {"pci": address}
+        return {"index": index, **known, "error": _code(error)}
     failed: dict[str, int | None] = {}
 
     def get(name: str, call: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401 - what NVML returns
@@ -153,7 +169,7 @@ def main() -> int:
     return 0
 
 
-def _simulated(path: str, snapshot: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+def _simulated(path: str, snapshot: loop.Verb) -> loop.Verb:
     """Return *snapshot* on a simulated library, which raises where a call was one that crashes."""
     from collectors.gpu.simulator import library  # noqa: PLC0415 - no node with a driver needs it
 

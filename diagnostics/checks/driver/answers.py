@@ -145,6 +145,7 @@ def _each(
     unseen = [address for address in bound if address not in seen]
     users = _users(gpus, pci, holders) if len(away) == 1 else []
     yield from (_away(gpu, _named(gpu, away, unseen), users) for gpu in away)
+    yield from (_held_back(address) for address in gpus.held_back)
     if not away:
         yield Well(message=f"all {len(gpus.gpus)} GPUs answer, driver {gpus.driver}")
 
@@ -202,6 +203,12 @@ def _away(gpu: Gpu, address: str | None, users: Sequence[Holder]) -> Statement:
         code=code,
         users=_open(users),
     )
+
+
+def _held_back(address: str) -> Unseen:
+    detail = "the kernel log says that it fell off the bus; no call is made to it"
+    missing = Missing(what=f"GPU {address}", cause=Cause.HELD_BACK, detail=detail)
+    return Unseen(missing=missing, subject=Subject(kind="gpu", name=address))
 
 
 def _open(users: Sequence[Holder]) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.facts.kernel_log import KernelLog, Record
 from collectors.facts.subject import Subject
-from collectors.kernel.log import KernelLog, Record
 from diagnostics.check import Limits, check
 from diagnostics.finding import Evidence, Finding, Statement, Well, found
 

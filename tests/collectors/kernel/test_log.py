@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.facts.kernel_log import KernelLog, Record
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
-from collectors.kernel.log import KernelLog, Record, collect, parse
+from collectors.kernel.log import collect, parse
 from collectors.node.live import Live
 from collectors.node.recorded import Recorded, RecordingError
 from tests.recording import recorded, write

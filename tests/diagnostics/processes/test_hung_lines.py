@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.kernel.log import KernelLog, Record
+from collectors.facts.kernel_log import KernelLog, Record
 from diagnostics.checks.processes.blocked import hung_tasks
 
 

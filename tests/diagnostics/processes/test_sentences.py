@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from collectors.facts.kernel_log import KernelLog, Record
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Owner
 from collectors.gpu.bus import PciFunction, PciGpus
@@ -12,7 +13,6 @@ from collectors.host.blocked import BlockedTasks, Task
 from collectors.host.holders import GpuHolders, Holder
 from collectors.host.processes import Process, ProcessTable
 from collectors.jobs.running import JobsOnNode, Source
-from collectors.kernel.log import KernelLog, Record
 from diagnostics.check import Check
 from diagnostics.checks.driver.answers import answers
 from diagnostics.checks.processes.blocked import blocked

@@ -36,8 +36,8 @@ def helper(tmp_path: Path, plan: dict[str, Any], origin_s: float | None = None) 
     return Helper("nvml", partial(Child.start, (*ARGV, str(path))))
 
 
-async def ask(one: Helper, deadline_s: float = 20.0) -> Any:
-    return await one.ask("nvml", deadline_s=deadline_s)
+async def ask(one: Helper, deadline_s: float = 20.0, **args: Any) -> Any:
+    return await one.ask("nvml", deadline_s=deadline_s, **args)
 
 
 async def test_a_lost_gpu_among_seven(tmp_path: Path) -> None:
@@ -48,6 +48,16 @@ async def test_a_lost_gpu_among_seven(tmp_path: Path) -> None:
     names = [gpu.get("name") for gpu in answer["gpus"]]
     expected = [None if index == 3 else "NVIDIA H100 80GB HBM3" for index in range(8)]
     assert (expected, {"index": 3, "error": 15}) == (names, answer["gpus"][3])
+
+
+async def test_gpus_asked_by_their_addresses(tmp_path: Path) -> None:
+    """With *only*, NVML's index and all values come, and the others' handles are not asked for."""
+    one = helper(tmp_path, LOST)
+    pci = [gpu["pci"] for gpu in (await ask(one))["gpus"] if "pci" in gpu]
+    answer = await ask(one, only=pci[3:5])
+    await one.close()
+    expected = [(4, pci[3]), (5, pci[4])]
+    assert expected == [(gpu["index"], gpu["pci"]) for gpu in answer["gpus"]]
 
 
 @pytest.mark.parametrize("number", INIT)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.kernel.log import KernelLog, Record
+from collectors.facts.kernel_log import KernelLog, Record
 from diagnostics.checks.processes.oom import OomLimits, oom, parse
 from diagnostics.finding import Finding
 
