@@ -1,0 +1,112 @@
+"""What the driver says of each GPU's health, read twice so that counters give rates."""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import msgspec
+
+from collectors.facts.observation import Observation
+from collectors.gpu.health_parts import (
+    Clocks,
+    Ecc,
+    Fabric,
+    Heat,
+    Memory,
+    Modes,
+    Nvlink,
+    Pcie,
+    Power,
+    Remap,
+    Retired,
+)
+
+Inforom = Literal["valid", "corrupted"]
+
+
+class GpuReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One GPU; a field that the driver did not give is None, and `failed` holds NVML's code for it.
+
+    `error` is NVML's code where the GPU gave no handle: all else is unknown then. `stuck_in` is the
+    function in which an earlier question to this GPU never came back: it was not asked again.
+    `inforom` is the version of its image; `recovery_action` is raw (0 to 4 mean the same in every
+    driver, 5 and above do not).
+    """
+
+    index: int
+    pci: str | None = None
+    uuid: str | None = None
+    serial: str | None = None
+    name: str | None = None
+    vbios: str | None = None
+    inforom: str | None = None
+    inforom_state: Inforom | None = None
+    board_part: str | None = None
+    minor: int | None = None
+    module_id: int | None = None
+    numa_node: int | None = None
+    utilisation_percent: int | None = None
+    recovery_action: int | None = None
+    memory: Memory = Memory()
+    ecc: Ecc = Ecc()
+    remap: Remap = Remap()
+    retired: Retired = Retired()
+    heat: Heat = Heat()
+    power: Power = Power()
+    clocks: Clocks = Clocks()
+    pcie: Pcie = Pcie()
+    nvlink: Nvlink = Nvlink()
+    modes: Modes = Modes()
+    fabric: Fabric = Fabric()
+    error: int | None = None
+    stuck_in: str | None = None
+    failed: Mapping[str, int | None] = {}
+
+    @property
+    def key(self) -> str:
+        """Return what names this GPU for as long as the driver is loaded."""
+        return self.pci or self.uuid or f"index {self.index}"
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two GPUs by their addresses, and how far apart they are on PCIe.
+
+    `ancestor` by nvml.h: 0 same board, 10 one PCIe switch, 20 several switches, 30 one host bridge,
+    40 one NUMA node, 50 across NUMA nodes. `nvlink` and `peer_read` are P2P codes, 0 is possible.
+    """
+
+    one: str
+    other: str
+    ancestor: int | None = None
+    nvlink: int | None = None
+    peer_read: int | None = None
+
+
+class GpuHealth(Observation, frozen=True, kw_only=True):
+    """All GPUs, and what changes of them as it was `watched_s` before.
+
+    `loaded` is False on a node without the NVIDIA driver. `init_error` is NVML's code where the
+    library did not start. `before` holds only what changes: memory, ECC, heat, power, clocks, PCIe,
+    NVLink and use; it is empty where there was one reading. `held_back` are addresses of GPUs that
+    fell off the bus by the kernel's word and are not asked.
+    """
+
+    loaded: bool = True
+    driver: str | None = None
+    nvml: str | None = None
+    count: int | None = None
+    gpus: tuple[GpuReading, ...] = ()
+    before: tuple[GpuReading, ...] = ()
+    watched_s: float = 0.0
+    pairs: tuple[Pair, ...] = ()
+    init_error: int | None = None
+    held_back: tuple[str, ...] = ()
+    failed: Mapping[str, int | None] = {}
+
+    def answering(self) -> Iterator[GpuReading]:
+        """Yield the GPUs that could be asked."""
+        return (gpu for gpu in self.gpus if gpu.error is None and gpu.stuck_in is None)
+
+    def watched(self) -> Iterator[tuple[GpuReading, GpuReading]]:
+        """Yield (before, now) of each GPU that was read twice."""
+        before = {gpu.key: gpu for gpu in self.before}
+        return ((before[gpu.key], gpu) for gpu in self.answering() if gpu.key in before)
