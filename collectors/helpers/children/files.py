@@ -3,14 +3,31 @@
 import errno
 import glob
 import os
+import stat
+from collections.abc import Iterator
 from typing import Any
+
+from collectors.helpers.children import rooted
 
 MOST_FILES = 40_000
 MOST_BYTES = 24 << 20
 
 
-def _inside(root: str, path: str) -> str:
-    return path if root == "/" else root.rstrip("/") + path
+def _matching(root: str, pattern: str) -> Iterator[str]:
+    """Return the paths that match, as the root sees them."""
+    if root == "/":
+        return iter(sorted(glob.iglob(pattern)))
+    return rooted.expand(root, pattern)
+
+
+def _place(root: str, path: str) -> str:
+    """Return where to read *path*; a device below another root is this machine's."""
+    if root == "/":
+        return path
+    place = rooted.resolve(root, path)
+    if not stat.S_ISREG(os.lstat(place).st_mode) and not os.path.isdir(place):
+        raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
+    return place
 
 
 def _read(path: str, cap: int) -> str:
@@ -33,21 +50,20 @@ def files(root: str, patterns: list[str], names: list[str], cap: int) -> dict[st
     errors: dict[str, str] = {}
     total = 0
     for pattern in patterns:
-        for found in sorted(glob.iglob(_inside(root, pattern))):
-            path = found if root == "/" else found[len(root.rstrip("/")) :]
+        for path in _matching(root, pattern):
             if len(texts) >= MOST_FILES or total >= MOST_BYTES:
                 errors[path] = "E2BIG"
                 continue
             try:
-                texts[path] = _read(found, cap)
+                texts[path] = _read(_place(root, path), cap)
                 total += len(texts[path])
             except OSError as problem:
                 # ESRCH: a process that ended between the listing and the read is simply gone.
                 if problem.errno not in (errno.ENOENT, errno.ESRCH):
                     errors[path] = errno.errorcode.get(problem.errno or 0, "EIO")
     for pattern in names:
-        for found in sorted(glob.iglob(_inside(root, pattern))):
-            texts.setdefault(found if root == "/" else found[len(root.rstrip("/")) :], "")
+        for path in _matching(root, pattern):
+            texts.setdefault(path, "")
     return {"texts": texts, "errors": errors}
 
 

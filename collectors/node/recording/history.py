@@ -16,6 +16,7 @@ from collectors.node.layout import Answer, Command
 T = TypeVar("T")
 
 GONE = "ENOENT"
+FOLDER = "EISDIR"
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -78,9 +79,16 @@ class Entry:
     def at(self, when: float) -> Seen | None:
         """Return what the path was at *when*; a folder is there when anything below it is."""
         own = self.seen.at(when)
-        if (own is None or own.gone) and any(child.there(when) for child in self.below.values()):
-            return Seen(named=True)
+        bare = own is None or own.gone or not (own.text or own.error)
+        if bare and any(child.there(when) for child in self.below.values()):
+            return Seen(error=FOLDER)
         return own
+
+    def everything(self) -> Iterator["Entry"]:
+        """Yield this entry and all that lie below it."""
+        yield self
+        for child in self.below.values():
+            yield from child.everything()
 
     def there(self, when: float) -> bool:
         """Return whether the path exists."""
@@ -112,7 +120,7 @@ class Paths:
 
     def remove(self, at: float, path: str) -> None:
         """Note that from *at* on there is neither *path* nor anything below it."""
-        for _, entry in self._below(self.entry(path), path):
+        for entry in self.entry(path).everything():
             entry.seen.put(at, Seen(error=GONE))
 
     def find(self, pattern: str) -> Iterator[tuple[str, Entry]]:
@@ -136,15 +144,9 @@ class Paths:
         return Files(texts=texts, errors=errors)
 
     def all(self) -> Iterator[tuple[str, Entry]]:
-        """Yield every path of which anything was noted, a folder before what lies in it."""
-        for path, entry in self._below(self._top, ""):
-            if entry.seen.times:
-                yield path, entry
-
-    def _below(self, entry: Entry, path: str) -> Iterator[tuple[str, Entry]]:
-        yield path, entry
-        for name, child in entry.below.items():
-            yield from self._below(child, f"{path}/{name}")
+        """Yield every path, a folder before what lies in it."""
+        for name, entry in self._top.below.items():
+            yield from _below(entry, f"/{name}")
 
 
 class History(msgspec.Struct, kw_only=True):
@@ -160,6 +162,12 @@ class History(msgspec.Struct, kw_only=True):
 def empty() -> History:
     """Return a history in which nothing was seen yet."""
     return History(paths=Paths(), commands={}, answers={}, kernel=Timeline(), logs={})
+
+
+def _below(entry: Entry, path: str) -> Iterator[tuple[str, Entry]]:
+    yield path, entry
+    for name, child in entry.below.items():
+        yield from _below(child, f"{path}/{name}")
 
 
 def fits(pattern: str, name: str) -> bool:

@@ -119,11 +119,13 @@ class Journal:
         )
 
     def settle(self) -> None:
-        """Note as absent what was asked for and not seen, at each time of asking."""
+        """Note as absent what was asked for and not seen at that time, with all that lies below."""
         for path, entry in self.history.paths.all():
             for at, asked in self.asked.items():
                 if entry.seen.exactly(at) is None and asked.has(path):
-                    entry.seen.put(at, Seen(error=GONE))
+                    for lost in entry.everything():
+                        if lost.seen.exactly(at) is None:
+                            lost.seen.put(at, Seen(error=GONE))
 
 
 def _seen(got: Files, patterns: Sequence[str], cap: int) -> Iterator[tuple[str, Seen]]:

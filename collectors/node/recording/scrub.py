@@ -164,9 +164,15 @@ class Scrub:
         return hit[0] if number or not is_guid(digits) else hit["x"] + self.names.guid(digits)
 
     def _colons(self, hit: re.Match[str]) -> str:
-        if (found := self.names.address(hit[0])) is not None:
-            return found
-        return V4.sub(self._four, hit[0])
+        """Replace an IPv6 address, or what else stands in a row of colons: `eth0:fd42::9:`."""
+        parts = hit[0].split(":")
+        for length in range(len(parts), 2, -1):
+            for start in range(len(parts) - length + 1):
+                inner = ":".join(parts[start : start + length])
+                if (found := self.names.address(inner)) is not None:
+                    return ":".join([*parts[:start], found, *parts[start + length :]])
+        text = GUID.sub(lambda inner: self.names.guid(inner[0]), hit[0])
+        return V4.sub(self._four, text)
 
     def _four(self, hit: re.Match[str]) -> str:
         return self.names.address(hit[0]) or hit[0]
@@ -191,6 +197,7 @@ class Scrub:
 
 
 V4 = re.compile(PATTERN["four"])
+GUID = re.compile(PATTERN["guid"])
 
 
 def _plain_ascii(hit: re.Match[str]) -> str:

@@ -50,11 +50,12 @@ SYSTEM_USERS = frozenset(
 
 # Where a word may begin: behind no letter or digit, or right behind an escape of JSON, of the
 # kernel log, of mountinfo or of a terminal.
-START = (
-    r"(?:(?<![0-9A-Za-z])|(?<=\\[nrtbf])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u[0-9a-fA-F]{4})"
-    r"|(?<=\\[0-7]{3})|(?<=\x1b\[m)|(?<=\x1b\[[0-9]m)|(?<=\x1b\[[0-9]{2}m)"
-    r"|(?<=\x1b\[[0-9];[0-9]{2}m)|(?<=\x1b\[[0-9]{2};[0-9]m))"
+BEHIND_ESCAPE = (
+    r"(?<=\\[nrtbf])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=\\[0-7]{3})"
+    r"|(?<=\x1b\[m)|(?<=\x1b\[[0-9]m)|(?<=\x1b\[[0-9]{2}m)"
+    r"|(?<=\x1b\[[0-9];[0-9]{2}m)|(?<=\x1b\[[0-9]{2};[0-9]m)"
 )
+START = rf"(?:(?<![0-9A-Za-z])|{BEHIND_ESCAPE})"
 HEX = "[0-9a-fA-F]"
 UNITS = "service|slice|socket|scope|target|mount|timer|device|path|swap"
 
@@ -67,19 +68,22 @@ PATTERN = {
     "token": r"(?P<token>(?:hf_|gh[pousr]_|glpat-|xox[abp]-|sk-)[A-Za-z0-9_-]{16,}"
     r"|AKIA[0-9A-Z]{16}|eyJ[\w-]{8,2000}\.[\w-]{1,4000}\.[\w-]+)",
     # GPU-5f0c2c1e-6a37-4b62-9a57-0d8d9c0f7e11   pod8d3f2b1c_1c2d_...   32 digits of machine-id
-    "uuid": rf"(?P<uuid>(?<!{HEX}){HEX}{{8}}(?P<dash>[-_]){HEX}{{4}}(?P=dash){HEX}{{4}}(?P=dash)"
+    "uuid": rf"(?P<uuid>(?:(?<!{HEX})|{BEHIND_ESCAPE})"
+    rf"{HEX}{{8}}(?P<dash>[-_]){HEX}{{4}}(?P=dash){HEX}{{4}}(?P=dash)"
     rf"{HEX}{{4}}(?P=dash){HEX}{{12}}(?!{HEX})|{START}{HEX}{{32}}(?![0-9A-Za-z]))",
     # 9c:6b:00:12:34:56   9C-6B-00-12-34-56   80:00:02:08:fe:80:... (IPoIB, 20 octets)
     "octets": rf"(?P<octets>{START}{HEX}{{2}}(?P<colon>[:-])(?:{HEX}{{2}}(?P=colon)){{4,18}}"
     rf"{HEX}{{2}}(?![0-9A-Za-z])(?!:{HEX}))",
     "enx": rf"{START}enx(?P<enx>{HEX}{{12}})(?![0-9A-Za-z])",
-    # 506b:4b03:00cf:1234, and no IPv6 address around it
-    "guid": rf"(?P<guid>{START}(?<!:){HEX}{{4}}(?::{HEX}{{4}}){{3}}(?![0-9A-Za-z:]))",
+    # 506b:4b03:00cf:1234, and no IPv6 address that goes on behind it
+    "guid": rf"(?P<guid>{START}{HEX}{{4}}(?::{HEX}{{4}}){{3}}"
+    rf"(?![0-9A-Za-z])(?!:{HEX}{{1,4}}(?![0-9A-Za-z])))",
     # 0x506b4b0300cf1234   eui.0025385b21404f0d
     "hexguid": rf"(?P<x>0x|{START})(?P<hexguid>{HEX}{{16}})(?![0-9A-Za-z])",
-    "colons": rf"(?P<colons>{START}(?<!{HEX}:){HEX}{{0,4}}(?::{HEX}{{0,4}}){{2,7}}"
-    r"(?:\.\d{1,3}){0,3}(?![0-9A-Za-z:]))",
-    "four": r"(?P<four>(?<![0-9])(?<![0-9]\.)(?:\d{1,3}\.){3}\d{1,3}(?![0-9])(?!\.\d))",
+    "colons": rf"(?P<colons>{START}(?:{HEX}{{1,4}}|(?=::))(?::{HEX}{{0,4}}){{2,7}}"
+    r"(?:\.\d{1,3}){0,3}(?![0-9A-Za-z]))",
+    "four": rf"(?P<four>(?:(?<![0-9])(?<![0-9]\.)|{BEHIND_ESCAPE})"
+    r"(?:\d{1,3}\.){3}\d{1,3}(?![0-9])(?!\.\d))",
     "mail": rf"(?P<mail>{START}(?P<mailbox>[A-Za-z0-9][\w.+-]{{0,63}})@"
     rf"(?![\w.-]{{0,255}}\.(?:{UNITS})\b)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)",
     "owner": r"(?P<home>\\?/(?:home|users|Users)\\?/)(?P<owner>[^\s/\"'\\:,;()<>*?\[\]]+)",
@@ -221,13 +225,13 @@ class Learned:
 
 
 def is_guid(digits: str) -> bool:
-    """Tell a GUID from a number, a kernel's pointer and an address of a PCI window.
+    """Tell a GUID from a number, a pointer and an address of a PCI window.
 
-    A GUID begins with its maker's number, and is not as round as the borders of a window.
+    A GUID begins with its maker's number, a pointer with zeros or with ffff; the borders of a
+    window are round.
     """
-    maker, rest = digits[:6], digits[-5:].lower()
-    round_number = rest in ("00000", "fffff")
-    return bool(maker.strip("0")) and not digits.lower().startswith("ffff") and not round_number
+    head, tail = digits[:4].lower(), digits[-5:].lower()
+    return head not in ("0000", "ffff") and tail not in ("00000", "fffff")
 
 
 def _by_length(text: str) -> tuple[int, str]:

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from collectors.node.layout import Answer, Command
-from collectors.node.recording.history import Entry, History, Seen, Timeline
+from collectors.node.recording.history import FOLDER, GONE, Entry, History, Seen, Timeline
 
 T = TypeVar("T")
 
@@ -35,6 +35,8 @@ def states(history: History) -> States:
     made = States()
     for path, entry in history.paths.all():
         _path(made, path, entry)
+    for state in made.values():
+        _without_folders(state)
     for commands in history.commands.values():
         for at, command in _first_at_once(commands):
             made[at].commands.append(command)
@@ -48,11 +50,18 @@ def states(history: History) -> States:
     return made
 
 
+def _without_folders(state: State) -> None:
+    """Leave out the empty file that says that a folder exists: what is written in it says so."""
+    for path in tuple(state.files):
+        while path := path.rpartition("/")[0]:
+            state.files.pop(path, None)
+
+
 def _path(made: States, path: str, entry: Entry) -> None:
     """Put a path where it changed; a folder of which something is written needs no file."""
     for at, seen in changes(entry.seen):
         below = any(child.there(at) for child in entry.below.values())
-        if seen.error and not (seen.gone and below):
+        if seen.error and not (below and seen.error in (GONE, FOLDER)):
             made[at].errors[path] = seen.error
         elif not seen.error and not below:
             made[at].files[path] = seen.text
