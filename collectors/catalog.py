@@ -21,7 +21,7 @@ from collectors.host import (
     processes,
     raid,
 )
-from collectors.jobs import running
+from collectors.jobs import expected, running
 from collectors.kernel import log
 from collectors.network import cards, ibping, interfaces, ping, ports
 
@@ -61,6 +61,7 @@ SOURCES: tuple[Source, ...] = (
     source(blocked.collect),
     source(holders.collect),
     source(running.collect),
+    source(expected.collect),
     source(nvml.collect),
     source(memory.collect),
     source(descriptors.collect),

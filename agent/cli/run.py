@@ -125,7 +125,12 @@ async def diagnose(
     try:
         started, began = node.now(), node.monotonic()
         identity = await node.identity()
-        wanted = Wanted(peers=settings.peers, logs=logs, sample_s=settings.sample_s)
+        wanted = Wanted(
+            peers=settings.peers,
+            logs=logs,
+            sample_s=settings.sample_s,
+            expect=settings.expect,
+        )
         walked = await walk(node, wanted, selection, settings.limits)
         return build(
             walked,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agent.cli.errors import Mistake
-from collectors.facts.wanted import Peer
+from collectors.facts.wanted import Expect, Peer
 from diagnostics.catalog import WALK
 from diagnostics.check import Limits
 
@@ -20,6 +20,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     peers: tuple[Peer, ...] = ()
     sample_s: float = 1.0
+    expect: Expect = Expect()
     tools: Mapping[str, str] = {}
     limits: Mapping[str, Limits] = {}
 
@@ -56,6 +57,7 @@ def parse(text: str, path: str) -> Settings:
     return Settings(
         peers=tuple(Peer(**peer.model_dump()) for peer in file.network.peers),
         sample_s=file.walk.sample_s,
+        expect=Expect(**file.expect.model_dump()),
         tools=file.tools,
         limits=_limits(file.checks, path),
     )

@@ -42,11 +42,22 @@ class Walk(Table):
     sample_s: float = Field(default=1.0, ge=0.2, le=10.0)
 
 
+class ExpectTable(Table):
+    """What this node has; what is left out is looked up in Slurm or Kubernetes."""
+
+    gpus: int | None = Field(default=None, ge=0, le=64)
+    product: str | None = Field(default=None, min_length=2, max_length=80)
+    ib_ports: int | None = Field(default=None, ge=0, le=256)
+    ib_rate_gbps: float | None = Field(default=None, gt=0, le=10_000)
+    nvme: int | None = Field(default=None, ge=0, le=256)
+
+
 class File(Table):
     """The whole file."""
 
     network: Network = Network()
     walk: Walk = Walk()
+    expect: ExpectTable = ExpectTable()
     tools: dict[str, Tool] = {}
     checks: dict[str, dict[str, Any]] = {}
 

@@ -12,8 +12,21 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     address: str | None = None
 
 
+class Expect(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person says that this node has; None where nothing is said.
+
+    `product` is part of the driver's name of its GPUs, `ib_rate_gbps` the least of each port.
+    """
+
+    gpus: int | None = None
+    product: str | None = None
+    ib_ports: int | None = None
+    ib_rate_gbps: float | None = None
+    nvme: int | None = None
+
+
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Peers to probe, logs to read, and how long rates are watched.
+    """Peers to probe, logs to read, how long rates are watched, and what the node should have.
 
     `sample_s` is the distance of the two samples that a rate needs.
     """
@@ -21,3 +34,4 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     peers: tuple[Peer, ...] = ()
     logs: tuple[str, ...] = ()
     sample_s: float = 1.0
+    expect: Expect = Expect()
