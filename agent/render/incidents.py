@@ -8,6 +8,7 @@ from agent.render.words import clock, local, times
 from diagnostics.document import Incident
 
 MOST_EVIDENCE = 6
+MOST_ALIKE = 2
 
 
 def incidents(page: Page) -> list[Line]:
@@ -37,7 +38,7 @@ def _one(page: Page, incident: Incident) -> list[Line]:
 
 
 def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
-    entries = root["evidence"][:MOST_EVIDENCE]
+    entries = _varied(root["evidence"])
     if not entries:
         return []
     lines = [(), page.text("evidence", indent=4)]
@@ -54,6 +55,16 @@ def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
         lines += block(head, _said(entry), page.width)
     left = len(root["evidence"]) - len(entries)
     return [*lines, page.text(f"and {left} more, in --json", indent=6)] if left else lines
+
+
+def _varied(evidence: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what is shown: of many lines of one source the first two, sixty ranks say the same."""
+    shown: list[dict[str, Any]] = []
+    for entry in evidence:
+        alike = sum(other["source"] == entry["source"] for other in shown)
+        if alike < MOST_ALIKE or entry["text"] is None:
+            shown.append(entry)
+    return shown[:MOST_EVIDENCE]
 
 
 def _source(entry: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from diagnostics.document import CheckLine, StageReport
 
 MOST_NOTES = 5
 MOST_NAMES = 6
+MOST_ALIKE = 2
 DENIED = "denied"
 
 
@@ -125,11 +126,13 @@ def unseen_as_user(page: Page) -> list[Line]:
 
 
 def notes(page: Page) -> list[Line]:
-    """Return what is worth knowing and no fault."""
+    """Return what is worth knowing and no fault; what many subjects share is said once."""
+    by_fault: dict[str, list[str]] = {}
+    for finding in page.document.findings:
+        if finding["severity"] == "info" and finding["fault"] != "check_not_run":
+            by_fault.setdefault(finding["fault"], []).append(finding["message"])
     found = [
-        f["message"]
-        for f in page.document.findings
-        if f["severity"] == "info" and f["fault"] != "check_not_run"
+        said for alike in by_fault.values() for said in _folded(alike, everything=page.everything)
     ]
     if not found:
         return []
@@ -141,3 +144,9 @@ def notes(page: Page) -> list[Line]:
     if len(found) > MOST_NOTES and not page.everything:
         lines.append(page.text(f"and {len(found) - MOST_NOTES} more: --all shows them"))
     return lines
+
+
+def _folded(alike: list[str], *, everything: bool) -> list[str]:
+    if everything or len(alike) <= MOST_ALIKE:
+        return alike
+    return [f"{alike[0]} (and {len(alike) - 1} more like it)"]

@@ -18,6 +18,9 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
+PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?")
+
+
 @lru_cache(maxsize=256)
 def _segments(pattern: str) -> re.Pattern[str]:
     """Compile a path pattern whose `*` stays inside one segment and is captured."""
@@ -65,7 +68,9 @@ class Files(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key that puts `mlx5_10` after `mlx5_9`."""
+    """Return a sort key that puts `mlx5_10` after `mlx5_9`, and PCI address 3a after 18."""
+    if PCI.fullmatch(text):
+        return ((0, 0, text),)
     return tuple(
         (1, int(part), "") if part.isdecimal() else (0, 0, part)
         for part in re.split(r"(\d+)", text)

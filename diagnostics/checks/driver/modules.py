@@ -26,7 +26,8 @@ def modules(pci: PciGpus, driver: DriverModules) -> Iterator[Statement]:
     if away:
         yield _given_away(away)
     if driver.live:
-        yield Well(message=f"{_named(driver)} is live; its GPUs: {listed(ours) or 'none'}")
+        gpus = "1 GPU" if len(ours) == 1 else f"{len(ours)} GPUs"
+        yield Well(message=f"{gpus} on the bus, {_named(driver)} is live")
     elif ours:
         yield _not_live(ours, driver)
 

@@ -87,7 +87,7 @@ def _unanswered(mount: Mount, missing: Missing) -> Statement:
         "storage_hang",
         "warning" if own else "critical",
         _subject(mount),
-        "{point} ({fstype}, {source}) did not answer: {detail}{where}",
+        "{point} ({fstype}, {source}) does not answer ({detail}{where})",
         Evidence(
             source=f"statfs {mount.point}", text=missing.detail, values={"stuck": missing.stuck}
         ),

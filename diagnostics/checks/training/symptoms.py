@@ -69,6 +69,20 @@ def _who(about: Subject) -> str:
     ranks = (about.rank,) if about.rank is not None else about.ranks or ()
     if not ranks:
         return about.name
-    shown = ", ".join(map(str, ranks[:QUOTED]))
-    more = f" and {len(ranks) - QUOTED} more" if len(ranks) > QUOTED else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    runs = _runs(ranks)
+    shown = ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in runs[:QUOTED])
+    more = ", ..." if len(runs) > QUOTED else ""
+    return f"{len(ranks)} ranks ({shown}{more})"
+
+
+def _runs(ranks: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the ranks as first and last of each unbroken run."""
+    runs: list[tuple[int, int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], rank)
+        else:
+            runs.append((rank, rank))
+    return runs
