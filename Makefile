@@ -90,8 +90,12 @@ bench: $(VENV)/.installed-test ## seconds and memory of the commands, beside a b
 	@$(BIN)/python -m bench.run $(ARGS)
 
 .PHONY: score
-score: $(VENV)/.installed-test ## how well the log diagnosis does on logs of known truth
-	@$(BIN)/python tests/score.py $(ARGS)
+score: $(VENV)/.installed-test ## how often the diagnosis of recorded nodes is true (CORPUS=DIR: and of real logs)
+	@$(BIN)/python -m tests.score
+
+.PHONY: bless
+bless: $(VENV)/.installed-test ## write what recorded nodes are expected to get, and print what changed
+	@$(BIN)/python -m tests.nodes.bless $(ARGS)
 
 .PHONY: build
 build: $(VENV)/.installed-test ## wheel and sdist into dist/

@@ -1,0 +1,1 @@
+"""Recordings of whole nodes, each with the diagnosis that it must get (expected.json)."""

@@ -1,0 +1,56 @@
+"""Write the recordings: all of them, or those that are named."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tests.nodes.build import kubernetes, logs, models, sick, sick_around
+from tests.nodes.build.jobs import training
+from tests.nodes.build.node import Node
+
+NODES = Path(__file__).parents[1]
+
+
+def _training() -> Node:
+    return replace(training(models.h100()), logs={"train-88123.log": logs.healthy()})
+
+
+ALL: Mapping[str, Callable[[], Node]] = {
+    "h100-training": _training,
+    "h100-idle": models.h100,
+    "a100-idle": models.a100,
+    "rtx4090-workstation": models.workstation,
+    "cpu-only": models.cpu_only,
+    "k8s-l40s": kubernetes.l40s,
+    "h100-gpu-lost": sick.gpu_lost,
+    "h100-gpu-lost-unlogged": sick.lost_unlogged,
+    "h100-gsp-timeout": sick.gsp_timeout,
+    "h100-driver-hung": sick.driver_hung,
+    "h100-orphan": sick.orphan,
+    "h100-two-jobs-one-gpu": sick.two_jobs,
+    "h100-oom": sick.oom,
+    "library-mismatch": sick.library_mismatch,
+    "blind-driver-stage": sick.blind_driver_stage,
+    "nfs-dead": sick_around.nfs_dead,
+    "scratch-full-raid-degraded": sick_around.scratch,
+    "ib-port-down": sick_around.port_down,
+    "ib-no-sm": sick_around.no_subnet_manager,
+    "nan-loss": sick_around.nan_loss,
+    "unseen-as-user": sick_around.unseen_as_user,
+}
+
+
+def main(names: list[str]) -> int:
+    """Write the named recordings, or all."""
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        sys.stderr.write(f"error: no such node: {unknown[0]}\nhelp: one of {', '.join(ALL)}\n")
+        return 64
+    for name in names or ALL:
+        ALL[name]().recording().write(NODES / name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
