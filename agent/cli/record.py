@@ -148,7 +148,7 @@ def _unwritten(folder: str, problem: OSError | ValueError) -> Mistake:
     where = getattr(problem, "filename", None) or folder
     why = getattr(problem, "strerror", None) or str(problem)
     return Mistake(
-        f"cannot write {where}: {why}; nothing of the recording was kept",
+        f"cannot write {where}: {why}; nothing was kept",
         "make room, or name a folder that can be written",
     )
 

@@ -50,9 +50,12 @@ class Scrub:
         for user in users:
             self._learned.user(user)
 
-    def close(self) -> None:
-        """End learning; from here on names are replaced."""
-        self._learned.compile()
+    def close(self, words: Iterable[str] = ()) -> None:
+        """End learning; from here on names are replaced, but for those that are also *words*.
+
+        A host called `vm` must not rename /proc/sys/vm.
+        """
+        self._learned.compile({word.lower() for word in words})
         self.names.real |= self._learned.all()
 
     def text(self, text: str) -> str:

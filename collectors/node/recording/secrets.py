@@ -1,7 +1,7 @@
 """What in a recording is secret: forms that give themselves away, names that must be learned."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from collectors.node.recording.names import Names
@@ -193,8 +193,10 @@ class Learned:
         """Return whose home it is; not all that lies in /home is one."""
         return owner if owner in SYSTEM_USERS or owner == "lost+found" else names.user(owner)
 
-    def compile(self) -> None:
-        """Make the one pattern out of the forms and all that was learned."""
+    def compile(self, words: Collection[str] = ()) -> None:
+        """Make the one pattern out of the forms and all that was learned, but for *words*."""
+        self.hosts = {host for host in self.hosts if host.lower() not in words}
+        self.users = {user for user in self.users if user.lower() not in words}
         forms = {**PATTERN, **dict(self._learned_forms())}
         self.pattern = re.compile("|".join(f"(?:{form})" for form in forms.values()))
 

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +17,8 @@ from collectors.node.protocol import LogText
 from collectors.node.recording.journal import Journal
 from collectors.node.recording.scrub import Scrub
 from collectors.node.recording.states import State, seconds, states
+
+SYSTEM = ("/dev/", "/etc/", "/proc/", "/run/", "/sys/", "/usr/")
 
 Keep = Callable[[str], str]
 
@@ -108,7 +110,14 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
             scrub.learn("", "\n".join(lines))
         for path, log in self.journal.logs.items():
             scrub.learn(path, log.text)
-        scrub.close()
+        scrub.close(self._words())
+
+    def _words(self) -> Iterator[str]:
+        """Yield the words of the questions, which a replay will ask in the same words."""
+        holds = self.meta.holds
+        for asked in (*holds.paths, *holds.names, *holds.tools, *holds.kinds):
+            if asked.startswith(SYSTEM) or "/" not in asked:
+                yield from re.findall(r"\w+", asked)
 
     def _state(self, place: Place, prefix: str, state: State) -> None:
         scrub = self.scrub

@@ -119,7 +119,7 @@ async def test_inside_what_it_holds_absent_is_absent(tmp_path: Path) -> None:
 
 
 async def test_it_can_be_edited_by_hand(tmp_path: Path) -> None:
-    """A file taken away is absent, a value changed is changed, an answer taken away not recorded."""
+    """A file taken away is absent, and a value that was changed is the changed one."""
     folder = small(tmp_path / "r")
     (folder / "files/proc/1/stat").unlink()
     (folder / "files/proc/uptime").write_text("7.00 1\n")
@@ -355,11 +355,10 @@ async def test_cut_short_anywhere(
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[: int(len(data) * part)] + junk)
     try:
-        told = len(await asked(await opened(folder)))
+        told = f"{len(await asked(await opened(folder)))} answers"
     except RecordingError as problem:
-        assert str(problem).startswith(f"{folder}/{name}: ")
-    else:
-        assert told == 14
+        told = str(problem)[: len(f"{folder}/{name}: ")]
+    assert told in ("14 answers", f"{folder}/{name}: ")
 
 
 def test_every_cut_of_the_first_page_is_seen(whole: Path, tmp_path: Path) -> None:

@@ -352,9 +352,14 @@ def test_an_empty_folder_may_be_named(tmp_path: Path) -> None:
 
 def test_a_failed_recording_leaves_nothing(tmp_path: Path) -> None:
     """Neither the name nor the partial folder is there after an error."""
-    with pytest.raises(OSError, match="full"), Place(tmp_path / "kept") as place:
-        place.write("files/proc/uptime", "1.0\n")
-        raise OSError(errno.ENOSPC, "full")
+
+    def fail() -> None:
+        with Place(tmp_path / "kept") as place:
+            place.write("files/proc/uptime", "1.0\n")
+            raise OSError(errno.ENOSPC, "full")
+
+    with pytest.raises(OSError, match="full"):
+        fail()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -367,11 +372,16 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     page = meta(recorder.journal, node="n", taken=recorder.taken)
     small = tmp_path / "small"
     small.mkdir()
+
+    def fill() -> None:
+        with Place(small / "kept") as place:
+            place.write("files/large", "x" * 200_000)
+            Recording(journal=recorder.journal, meta=page).write(place)
+
     assert os.system(f"mount -t tmpfs -o size=64k tmpfs {small}") == 0  # noqa: S605 - as written
     try:
-        with pytest.raises(OSError, match="No space left") as raised, Place(small / "kept") as p:
-            p.write("files/large", "x" * 200_000)
-            Recording(journal=recorder.journal, meta=page).write(p)
+        with pytest.raises(OSError, match="No space left") as raised:
+            fill()
         left = list(small.iterdir())
     finally:
         os.system(f"umount {small}")  # noqa: S605 - as written

@@ -243,3 +243,15 @@ def test_the_replay_of_a_scrubbed_recording_still_joins(tmp_path: Path) -> None:
         ["ping", "-n", "192.0.2.1"],
         "PING 192.0.2.1\n",
     )
+
+
+def test_a_host_called_like_a_folder_renames_none(tmp_path: Path) -> None:
+    """What a replay will ask for keeps its words, whatever the host is called."""
+    source = write(tmp_path / "source", files={"/proc/sys/vm/overcommit_memory": "0\n"})
+    recorder = Recorder(Recorded(source))
+    asyncio.run(recorder.files("/proc/sys/vm/overcommit_memory"))
+    folder = keep(recorder, tmp_path / "kept", scrub=Scrub(), node="vm")
+    kept = [str(p.relative_to(folder)) for p in sorted(folder.rglob("*")) if p.is_file()]
+    first = (folder / "meta.toml").read_text().splitlines()[1]
+    expected = ["files/proc/sys/vm/overcommit_memory", "meta.toml"]
+    assert (kept, first) == (expected, 'node = "node-1"')
