@@ -147,7 +147,9 @@ def _each(
     yield from (_away(gpu, _named(gpu, away, unseen), users) for gpu in away)
     yield from (_held_back(address) for address in gpus.held_back)
     if not away:
-        yield Well(message=f"all {len(gpus.gpus)} GPUs answer, driver {gpus.driver}")
+        number = len(gpus.gpus)
+        what = "1 GPU answers" if number == 1 else f"all {number} GPUs answer"
+        yield Well(message=f"{what}, driver {gpus.driver}")
 
 
 def _named(gpu: Gpu, away: Sequence[Gpu], unseen: Sequence[str]) -> str | None:
@@ -178,8 +180,9 @@ def _users(
 def _away(gpu: Gpu, address: str | None, users: Sequence[Holder]) -> Statement:
     code = _code(gpu)
     name = address or f"index {gpu.index}"
+    known = f"{gpu.index} ({address})" if address else str(gpu.index)
     if code in NO_WORD:
-        detail = f"NVML gives no handle of GPU {name} (code {code})"
+        detail = f"NVML gives no handle of GPU {known} (code {code})"
         return Unseen(missing=Missing(what=f"GPU {name}", cause=Cause.CRASHED, detail=detail))
     fault = "gpu_lost" if code == LOST else "gpu_handle_undetermined"
     return found(
@@ -199,7 +202,7 @@ def _away(gpu: Gpu, address: str | None, users: Sequence[Holder]) -> Statement:
             values={"index": gpu.index, "code": code, "failed": gpu.failed},
         ),
         confidence=0.95,
-        gpu=name,
+        gpu=known,
         code=code,
         users=_open(users),
     )

@@ -154,7 +154,7 @@ def _found(
             values={"used_bytes": {str(p.pid): p.used_bytes for p in gpu.processes or ()}},
         ),
         variant=variant,
-        gpu=gpu.pci or gpu.index,
+        gpu=ownership.named(gpu),
         used=_gib(gpu.memory_used_bytes or 0),
         total=_gib(gpu.memory_total_bytes or 0),
         percent=round(_percent(gpu), 1),

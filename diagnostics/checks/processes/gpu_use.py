@@ -187,7 +187,7 @@ def _unlike(group: Group, gpu: Gpu, severity: Severity) -> Finding:
         ownership.card(gpu, group.job),
         UNLIKE,
         Evidence(source=NVML, values={"percent": {_name(g): _samples(g) for g in group.gpus}}),
-        gpu=_name(gpu),
+        gpu=ownership.named(gpu),
         owner=group.words,
         use=round(_use(gpu)),
         number=len(group.gpus),

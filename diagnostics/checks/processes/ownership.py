@@ -154,6 +154,11 @@ def process(holder: Holder, jobs: JobsOnNode | Missing) -> Subject:
     )
 
 
+def named(gpu: Gpu) -> str:
+    """Return a GPU as both nvidia-smi and lspci know it: `3 (0000:4e:00.0)`."""
+    return f"{gpu.index} ({gpu.pci})" if gpu.pci else str(gpu.index)
+
+
 def card(gpu: Gpu, job: str | None = None) -> Subject:
     """Return the subject of a finding about *gpu*; its index where it has no address."""
     return Subject(
@@ -167,10 +172,15 @@ def card(gpu: Gpu, job: str | None = None) -> Subject:
 
 
 def gpus_of(holder: Holder, gpus: GpuSnapshot | Missing) -> str:
-    """Return the GPUs that *holder* has open: `GPU 0000:4e:00.0`, or the device where unnamed."""
+    """Return the GPUs that *holder* computes on, else has open: `GPU 3 (0000:4e:00.0)`.
+
+    Many a program opens every device it can see, and computes on one.
+    """
     known = () if isinstance(gpus, Missing) else gpus.gpus
-    address = {gpu.minor: gpu.pci for gpu in known if gpu.minor is not None}
-    names = [address.get(minor) or f"/dev/nvidia{minor}" for minor in holder.minors]
+    busy = {g.minor for g in known if holder.pid in {p.pid for p in g.processes or ()}} - {None}
+    by_minor = {gpu.minor: named(gpu) for gpu in known if gpu.minor is not None}
+    minors = [minor for minor in holder.minors if minor in busy] or holder.minors
+    names = [by_minor.get(minor) or f"/dev/nvidia{minor}" for minor in minors]
     if len(names) == 1:
         return f"GPU {names[0]}"
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

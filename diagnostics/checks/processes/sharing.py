@@ -84,7 +84,7 @@ def _judge(gpu: Gpu, holders: GpuHolders, jobs: JobsOnNode | Missing) -> Finding
             Evidence(source=f"/proc/{h.pid}/cgroup", values={"owner": f"{kind} {name}"})
             for (kind, name), (h, *_) in owners.items()
         ),
-        gpu=gpu.pci or gpu.index,
+        gpu=ownership.named(gpu),
         number=len(owners),
         owners=", ".join(_named(key, some) for key, some in owners.items()),
     )

@@ -96,8 +96,8 @@ BUS = PciGpus(
         pytest.param(
             orphaned,
             (HELD, JOBS, TABLE, GPUS),
-            "python3 (pid 3900, uid 1042) has GPU 0000:4e:00.0 open, and job 77001 has no step "
-            "left here",
+            "python3 (pid 3900, uid 1042) has GPU 3 (0000:4e:00.0) open, and job 77001 has no "
+            "step left here",
             id="orphan",
         ),
         pytest.param(
@@ -123,15 +123,15 @@ BUS = PciGpus(
         pytest.param(
             sharing,
             (GPUS, HELD, BOTH),
-            "GPU 0000:4e:00.0 is used by 2 jobs at once: job 88123 (python, pid 4100), job 77001 "
-            "(python3, pid 3900)",
+            "GPU 3 (0000:4e:00.0) is used by 2 jobs at once: job 88123 (python, pid 4100), job "
+            "77001 (python3, pid 3900)",
             id="two jobs",
         ),
         pytest.param(
             gpu_memory,
             (GPUS, HELD, JOBS),
-            "GPU 0000:4e:00.0 uses 79.0 of 80.0 GiB (98.8 %): python3 (pid 3900, job 77001) holds "
-            "74.0 GiB of it, and job 88123 holds 4.0 GiB",
+            "GPU 3 (0000:4e:00.0) uses 79.0 of 80.0 GiB (98.8 %): python3 (pid 3900, job 77001) "
+            "holds 74.0 GiB of it, and job 88123 holds 4.0 GiB",
             id="memory of another",
         ),
         pytest.param(
@@ -143,8 +143,8 @@ BUS = PciGpus(
         pytest.param(
             answers,
             (LOST, BUS, HELD, TABLE),
-            "NVML reports GPU 0000:4e:00.0 as lost (code 15); python (pid 4100, job 88123) and 1 "
-            "more have it open",
+            "NVML reports GPU 3 (0000:4e:00.0) as lost (code 15); python (pid 4100, job 88123) and "
+            "1 more have it open",
             id="lost",
         ),
     ],
