@@ -26,10 +26,9 @@ Inforom = Literal["valid", "corrupted"]
 class GpuReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One GPU; a field that the driver did not give is None, and `failed` holds NVML's code for it.
 
-    `error` is NVML's code where the GPU gave no handle: all else is unknown then. `stuck_in` is the
-    function in which an earlier question to this GPU never came back: it was not asked again.
-    `inforom` is the version of its image; `recovery_action` is raw (0 to 4 mean the same in every
-    driver, 5 and above do not).
+    `error` is NVML's code where the GPU gave no handle: all else is unknown then. `inforom` is the
+    version of its image; `recovery_action` is raw (0 to 4 mean the same in every driver, 5 and
+    above do not).
     """
 
     index: int
@@ -58,7 +57,6 @@ class GpuReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     modes: Modes = Modes()
     fabric: Fabric = Fabric()
     error: int | None = None
-    stuck_in: str | None = None
     failed: Mapping[str, int | None] = {}
 
     @property
@@ -87,7 +85,8 @@ class GpuHealth(Observation, frozen=True, kw_only=True):
     `loaded` is False on a node without the NVIDIA driver. `init_error` is NVML's code where the
     library did not start. `before` holds only what changes: memory, ECC, heat, power, clocks, PCIe,
     NVLink and use; it is empty where there was one reading. `held_back` are addresses of GPUs that
-    fell off the bus by the kernel's word and are not asked.
+    fell off the bus by the kernel's word and are not asked; `stuck` are those of which a call did
+    not return, with the function's name: neither are in `gpus`.
     """
 
     loaded: bool = True
@@ -100,11 +99,12 @@ class GpuHealth(Observation, frozen=True, kw_only=True):
     pairs: tuple[Pair, ...] = ()
     init_error: int | None = None
     held_back: tuple[str, ...] = ()
+    stuck: Mapping[str, str] = {}
     failed: Mapping[str, int | None] = {}
 
     def answering(self) -> Iterator[GpuReading]:
         """Yield the GPUs that could be asked."""
-        return (gpu for gpu in self.gpus if gpu.error is None and gpu.stuck_in is None)
+        return (gpu for gpu in self.gpus if gpu.error is None)
 
     def watched(self) -> Iterator[tuple[GpuReading, GpuReading]]:
         """Yield (before, now) of each GPU that was read twice."""
