@@ -14,6 +14,7 @@ TOOLS = (
     "crictl",
     "mdadm",
     "chronyc",
+    "nv-fabricmanager",
 )
 
 
