@@ -5,8 +5,9 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
+from collectors.bmc import controller, events, sensors
 from collectors.facts.observation import Missing, Observation
-from collectors.gpu import bus, device_nodes, modules, nvml
+from collectors.gpu import bus, device_nodes, fabric_manager, modules, nvml, pcie, peermem
 from collectors.host import (
     blocked,
     clock,
@@ -76,6 +77,12 @@ SOURCES: tuple[Source, ...] = (
     source(bus.collect),
     source(modules.collect),
     source(device_nodes.collect),
+    source(pcie.collect),
+    source(peermem.collect),
+    source(fabric_manager.collect),
+    source(controller.collect),
+    source(sensors.collect),
+    source(events.collect),
     source(cards.collect),
     source(ports.collect),
     source(interfaces.collect),

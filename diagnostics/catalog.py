@@ -5,6 +5,8 @@ is often the cause of those that a later stage would report.
 """
 
 from diagnostics.check import Check
+from diagnostics.checks.bmc import answers as bmc_answers
+from diagnostics.checks.bmc import chassis, coolant, events, fans, inlet, power
 from diagnostics.checks.driver import answers, bus, device_nodes, modules, versions
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
 from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
@@ -45,6 +47,13 @@ DRIVER: tuple[Check, ...] = (
     bus.bus,
     device_nodes.device_nodes,
     answers.answers,
+    bmc_answers.answers,
+    inlet.inlet,
+    chassis.chassis,
+    fans.fans,
+    coolant.coolant,
+    power.power,
+    events.events,
 )
 NETWORK: tuple[Check, ...] = (
     devices.devices,

@@ -38,6 +38,9 @@ KINDS: Mapping[str, Kind] = {
     "device_nodes": Kind(resource="device_nodes"),
     "interfaces": Kind(child="interfaces", resource="interfaces"),
     "ibping": Kind(resource="ibping", privileged=True),
+    "bmc_info": Kind(resource="bmc", privileged=True),
+    "bmc_sensors": Kind(resource="bmc", privileged=True),
+    "bmc_sel": Kind(resource="bmc", privileged=True),
 }
 
 

@@ -1,6 +1,7 @@
 """This machine, or a root folder of it given with `--root`."""
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -129,7 +130,10 @@ class Live:
 
     def _helper(self, name: str, *, child: str = "reader") -> Helper:
         if name not in self._helpers:
-            start = partial(Child.start, child_argv(child))
+            argv = child_argv(child)
+            if child == "reader" and self._tools:
+                argv += ("--tools", json.dumps(dict(self._tools)))
+            start = partial(Child.start, argv)
             self._helpers[name] = Helper(name, start, where=self._where)
         return self._helpers[name]
 

@@ -1,8 +1,10 @@
 """The reader: what only root sees, by fixed verbs; a child of ours, or a unit on a socket."""
 
+import json
 import sys
 
 from collectors.helpers.children import (
+    bmc,
     driver,
     files,
     host,
@@ -11,6 +13,7 @@ from collectors.helpers.children import (
     network,
     processes,
     storage,
+    tools,
     unit,
 )
 
@@ -34,6 +37,9 @@ PRIVILEGED: loop.Verbs = {
     "ibping": network.ibping,
     "statfs_root": storage.statfs_root,
     "smart": storage.smart,
+    "bmc_info": bmc.bmc_info,
+    "bmc_sensors": bmc.bmc_sensors,
+    "bmc_sel": bmc.bmc_sel,
 }
 
 VERBS: loop.Verbs = {**OWN, **PRIVILEGED}
@@ -42,6 +48,7 @@ VERBS: loop.Verbs = {**OWN, **PRIVILEGED}
 def main() -> int:
     """Answer on standard input and output, or with `--unit` on a socket until ended."""
     if "--unit" not in sys.argv[1:]:
+        tools.given = json.loads(_option("--tools") or "{}")
         loop.serve(VERBS, sys.stdin.buffer, sys.stdout.buffer)
         return 0
     path, policy = _option("--socket"), _option("--policy") or unit.POLICY
