@@ -18,6 +18,7 @@ OPEN = (
     "GPU {gpu} uses {used} of {total} GiB ({percent} %); NVML lists no process on it, "
     "and {owner} has it open"
 )
+ENDED = "GPU {gpu} uses {used} of {total} GiB ({percent} %), of {owner}, which has ended"
 NOBODY = "GPU {gpu} uses {used} of {total} GiB ({percent} %), and no process has it open"
 UNKNOWN = "GPU {gpu} uses {used} of {total} GiB ({percent} %); its processes could not be looked at"
 OTHER = (
@@ -90,6 +91,9 @@ def _judge(gpu: Gpu, holders: GpuHolders | Missing, jobs: JobsOnNode | Missing) 
         return _found(gpu, "info", UNKNOWN, "unknown")
     key = ownership.job_key(named[0], jobs)
     owner = f"{ownership.words(*key)}, " if key else ""
+    if _left_over(named, jobs):
+        who = f"{named[0].comm} (pid {named[0].pid}) of {ownership.standing(named[0], jobs).words}"
+        return _found(gpu, "warning", ENDED, "ended", owner=who)
     return _found(
         gpu,
         "info",
@@ -97,6 +101,14 @@ def _judge(gpu: Gpu, holders: GpuHolders | Missing, jobs: JobsOnNode | Missing) 
         "" if named[0].pid in listed else "open",
         job=ownership.job_of(named[0], jobs),
         owner=f"{owner}{named[0].comm} (pid {named[0].pid})",
+    )
+
+
+def _left_over(holders: list[Holder], jobs: JobsOnNode | Missing) -> bool:
+    """Return whether all are of owners that ended, and were there before and after the answer."""
+    return not isinstance(jobs, Missing) and all(
+        h.pid in jobs.still_holding and ownership.standing(h, jobs).state == "ended"
+        for h in holders
     )
 
 

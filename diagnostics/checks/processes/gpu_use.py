@@ -25,7 +25,7 @@ from diagnostics.finding import (
     found,
 )
 
-IDLE = "{owner} has held {number} GPUs for {age} min, and they read 0 % in use over {window} s"
+IDLE = "{owner} has held {gpus} for {age} min: 0 % in use in two readings {window} s apart"
 UNLIKE = (
     "GPU {gpu} of {owner} is {use} % in use; the median of the job's {number} GPUs is {median} %"
 )
@@ -102,9 +102,9 @@ def gpu_use(
     yield from findings
     if not findings:
         uses = [_use(gpu) for group in groups for gpu in group.gpus]
-        yield Well(
-            message=f"{len(uses)} GPUs of jobs are {min(uses):.0f} to {max(uses):.0f} % in use"
-        )
+        least, most = f"{min(uses):.0f}", f"{max(uses):.0f}"
+        percent = least if least == most else f"{least} to {most}"
+        yield Well(message=f"GPUs that jobs hold: {len(uses)}, {percent} % in use")
 
 
 def _samples(gpu: Gpu) -> tuple[int, ...]:
@@ -130,6 +130,7 @@ def _groups(
     held: dict[tuple[str, str], list[tuple[Gpu, Holder]]] = {}
     for gpu in gpus:
         there = ownership.on_gpu(gpu, users)
+        there = tuple(h for h in there if ownership.standing(h, jobs).state != "ended")
         keys = {key for h in there if (key := ownership.job_key(h, jobs))}
         if len(keys) == 1:
             held.setdefault(keys.pop(), []).extend((gpu, h) for h in there)
@@ -174,7 +175,7 @@ def _idle(group: Group, watched_s: float, severity: Severity) -> Finding:
         IDLE,
         Evidence(source=NVML, values={"percent": {_name(g): _samples(g) for g in group.gpus}}),
         owner=group.words,
-        number=len(group.gpus),
+        gpus="1 GPU" if len(group.gpus) == 1 else f"{len(group.gpus)} GPUs",
         age=round(group.age_s / 60),
         window=round(watched_s),
     )
