@@ -48,7 +48,7 @@ def _wrong(module: str, wrong: list[Library]) -> Finding:
         "driver_library_mismatch",
         severity,
         NODE,
-        "{library}: version {versions}; the loaded module: {module}",
+        "{library} here: {versions}; the loaded kernel module: {module}",
         Evidence(source="/sys/module/nvidia/version", text=module),
         Evidence(source=_path(wrong[0]), values={"copies": [_path(x) for x in wrong]}),
         confidence=0.95 if nvml else 0.7,

@@ -52,6 +52,13 @@ def subject(probe: Probe) -> Subject:
     return Subject(kind="node", name=probe.peer, peer=probe.peer)
 
 
+def at(probe: Probe, words: Words) -> str:
+    """Return the peer's address in words; ibping's bare number is a LID."""
+    return (
+        f"LID {probe.target}" if words.tool == "ibping" and probe.target.isdigit() else probe.target
+    )
+
+
 def evidence(probe: Probe, words: Words) -> Evidence:
     """Return the tool's own line."""
     values = {"target": probe.target, "sent": probe.sent, "received": probe.received}
@@ -69,7 +76,7 @@ def _silent(probe: Probe, words: Words) -> Finding:
         evidence(probe, words),
         variant="" if probe.sent else "unsent",
         peer=probe.peer,
-        target=probe.target,
+        target=at(probe, words),
         sent=probe.sent,
         tool=words.tool,
         said=probe.said,
@@ -102,5 +109,5 @@ def _lossy(probe: Probe, words: Words) -> Finding:
         sent=probe.sent,
         tool=words.tool,
         peer=probe.peer,
-        target=probe.target,
+        target=at(probe, words),
     )

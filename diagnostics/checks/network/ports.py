@@ -14,6 +14,7 @@ from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Uns
 
 # A LID that no subnet manager gave: 0 after reset, 0xffff what mlx5 shows on a port never up.
 NO_LID = (None, 0, 0xFFFF)
+SHOWN = 4
 # Physical states in which the other end of a cable was heard.
 HEARD = ("LinkUp", "PortConfigurationTraining", "LinkErrorRecovery")
 
@@ -84,7 +85,8 @@ def _unmanaged(real: Sequence[Port]) -> Iterator[Finding]:
     if not waiting:
         return
     never = all(port.sm_lid in NO_LID for port in waiting)
-    names = ", ".join(port.name for port in waiting)
+    names = ", ".join(port.name for port in waiting[:SHOWN])
+    more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
     yield found(
         "ib_subnet_manager_missing",
         "critical" if never else "warning",
@@ -93,7 +95,7 @@ def _unmanaged(real: Sequence[Port]) -> Iterator[Finding]:
         *(_evidence(port) for port in waiting),
         variant="never" if never else "left",
         confidence=0.95 if never else 0.7,
-        ports=names,
+        ports=names + more,
         known="SM LID 0" if never else f"last known SM LID {max(p.sm_lid or 0 for p in waiting)}",
     )
 

@@ -120,9 +120,19 @@ def _asleep(task: Task, line: Hung | None, holder: Holder | None) -> Finding:
         *(_line(told) if told else ()),
         comm=task.comm,
         pid=task.pid,
-        job=f", job {job}" if job else "",
+        job=_whose(job, holder),
         still=round(max(task.still_s, told.seconds if told else 0.0)),
         place=place,
+    )
+
+
+def _whose(job: str | None, holder: Holder | None) -> str:
+    if job is None:
+        return ""
+    return (
+        f", job {job}"
+        if holder is None or holder.rank is None
+        else (f", rank {holder.rank} of job {job}")
     )
 
 

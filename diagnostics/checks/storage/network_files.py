@@ -36,9 +36,8 @@ def network_files(seen: OpenFiles, table: Mounts) -> Iterator[Statement]:
     for point, files in sorted(written.items()):
         yield _noted(by_point[point], files)
     if not written:
-        yield Well(
-            f"{seen.processes} GPU processes write {len(seen.files)} files, all of them local"
-        )
+        what = f"files that GPU processes write: {len(seen.files)}, all of them local"
+        yield Well(what if seen.files else "no GPU process has a file open for writing")
 
 
 def on(path: str, table: Mounts) -> Mount | None:
@@ -54,7 +53,7 @@ def _noted(mount: Mount, files: list[OpenFile]) -> Statement:
         "checkpoint_on_network_storage",
         "info",
         Subject(kind="mount", name=mount.point),
-        "{processes} GPU processes write to {files} files on {point} ({fstype}, {source})",
+        "GPU processes write to {point} ({fstype}, {source}): {processes} of them, files: {files}",
         Evidence(
             source=f"/proc/{files[0].pid}/fd",
             text=", ".join(file.path for file in files[:MOST_SHOWN]),

@@ -76,10 +76,10 @@ def _gone(drive: Drive, *, siblings: bool) -> Finding | None:
         # Another driver (vfio-pci, uio) has it: given away on purpose.
         return None
     severity: Severity = "critical"
-    template = "the NVMe drive at {address} has no live controller (state {state})"
+    template = "the NVMe drive {drive} has no live controller (state {state})"
     if drive.state in PASSING:
         severity = "info"
-        template = "the controller of the NVMe drive at {address} is {state}"
+        template = "the controller of the NVMe drive {drive} is {state}"
     elif drive.driver is None:
         severity = "warning" if siblings else "info"
         template = "no driver holds the NVMe drive at {address}"
@@ -94,6 +94,7 @@ def _gone(drive: Drive, *, siblings: bool) -> Finding | None:
         ),
         variant="unbound" if drive.driver is None else drive.state or "",
         address=drive.address,
+        drive=f"{drive.name} at {drive.address}" if drive.name else f"at {drive.address}",
         state=drive.state or "none",
     )
 

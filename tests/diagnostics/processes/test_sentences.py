@@ -110,7 +110,8 @@ BUS = PciGpus(
         pytest.param(
             blocked,
             (BlockedTasks(tasks=(STUCK,)), TABLE, KernelLog(records=()), HELD),
-            "python (pid 4100, job 88123) has slept uninterruptibly for at least 312 s, in nv_lock",
+            "python (pid 4100, rank 3 of job 88123) has slept uninterruptibly for at least 312 s, "
+            "in nv_lock",
             id="asleep",
         ),
         pytest.param(
