@@ -75,7 +75,12 @@ def _source(entry: dict[str, Any]) -> str:
 def _said(entry: dict[str, Any]) -> str:
     if entry["text"] is not None:
         return shown(entry["text"])
-    return shown(", ".join(f"{k} {v}" for k, v in entry["values"].items() if v is not None))
+    values = {k: _listed(v) for k, v in entry["values"].items() if v not in (None, [], (), {})}
+    return shown(", ".join(f"{name} {value}" for name, value in values.items()))
+
+
+def _listed(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _follows(page: Page, incident: Incident) -> list[Line]:

@@ -22,7 +22,7 @@ def draw(document: Document, *, width: int, ascii_only: bool, everything: bool) 
 def _plan(page: Page) -> list[Line]:
     lines = page.heading("What to do")
     if not page.document.plan:
-        return [*lines, page.text("nothing")]
+        return [*lines, page.text(_no_plan(page))]
     for entry in page.document.plan:
         incident = page.incident(entry.incident)
         if len(page.document.plan) > 1:
@@ -35,6 +35,14 @@ def _plan(page: Page) -> list[Line]:
         if entry.risk:
             lines += page.item("-", _capital(entry.risk))
     return lines
+
+
+def _no_plan(page: Page) -> str:
+    blind = [stage.name for stage in page.document.stages if stage.verdict == "unknown"]
+    if not blind:
+        return "nothing"
+    stages = f"{', '.join(blind)} stage{'s' if len(blind) > 1 else ''}"
+    return f"find out why the {stages} could not be seen: that is no word that all is well"
 
 
 def _capital(sentence: str) -> str:

@@ -49,4 +49,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
     def why(self) -> str:
         """Return the reason as one clause: "no answer in time: statfs of /data, 2 s"."""
-        return f"{WORDS[self.cause]}: {self.detail}"
+        words = WORDS[self.cause]
+        # A helper's own words may say it already: "no answer in 5 s".
+        known = self.detail.startswith(words.partition(" in ")[0])
+        return self.detail if known else f"{words}: {self.detail}"
