@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from diagnostics.document import Incident, PlanLine
 from diagnostics.finding import Finding
+from diagnostics.incidents import look
 from diagnostics.knowledge.pages import Page
 
 NAME = "advise"
@@ -14,16 +15,16 @@ def propose(
     incidents: Sequence[Incident], findings: Sequence[Finding], pages: Mapping[str, Page]
 ) -> tuple[PlanLine, ...]:
     """Return the steps for each incident whose fault has a page."""
-    faults = {finding.id: finding.fault for finding in findings}
+    by_id = {finding.id: finding for finding in findings}
     return tuple(
         PlanLine(
             remedy=NAME,
             incident=incident.id,
             decision="advised",
             reason=REASON,
-            steps=page.do,
+            steps=tuple(look.command(step, root, root.subject.node) for step in page.do),
             risk=page.never,
         )
         for incident in incidents
-        if (page := pages.get(faults[incident.root]))
+        if (root := by_id[incident.root]) and (page := pages.get(root.fault))
     )
