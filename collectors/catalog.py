@@ -7,7 +7,16 @@ import msgspec
 
 from collectors.bmc import controller, events, sensors
 from collectors.facts.observation import Missing, Observation
-from collectors.gpu import bus, device_nodes, fabric_manager, modules, nvml, pcie, peermem
+from collectors.gpu import (
+    bus,
+    device_nodes,
+    fabric_manager,
+    health,
+    modules,
+    nvml,
+    pcie,
+    peermem,
+)
 from collectors.host import (
     blocked,
     clock,
@@ -64,6 +73,7 @@ SOURCES: tuple[Source, ...] = (
     source(running.collect),
     source(expected.collect),
     source(nvml.collect),
+    source(health.collect),
     source(memory.collect),
     source(descriptors.collect),
     source(clock.collect),

@@ -85,14 +85,21 @@ class Gather:
         Those that tell others something come first: the kernel log, before the driver is asked.
         """
         wanted = self._unseen(need.shape for check in checks for need in check.needs)
-        first = self._unseen(shape for source in wanted for shape in source.after)
         began = self._node.monotonic()
-        for sources in (first, [source for source in wanted if source not in first]):
+        while wanted:
             left = max(budget_s - (self._node.monotonic() - began), LEAST_S)
-            await at_once(self._node, [partial(self._one, one, hold, left) for one in sources])
+            ready = [source for source in wanted if self.seen.keys() >= set(source.after)]
+            await at_once(self._node, [partial(self._one, one, hold, left) for one in ready])
+            wanted = [source for source in wanted if source not in ready]
 
     def _unseen(self, shapes: Iterable[type[Observation]]) -> list[Source]:
-        return [self._sources[s] for s in dict.fromkeys(shapes) if s not in self.seen]
+        """Return who collects *shapes*, and before each those that it must be told of."""
+        found: dict[type[Observation], Source] = {}
+        for shape in dict.fromkeys(shapes):
+            if shape not in self.seen:
+                source = self._sources[shape]
+                found |= {one.shape: one for one in self._unseen(source.after)} | {shape: source}
+        return list(found.values())
 
     async def _one(
         self, source: Source, hold: Finding | None, budget_s: float, branch: Node
@@ -117,7 +124,8 @@ class Gather:
 
 def _holding(walked: Sequence[Walked]) -> Finding | None:
     findings = (f for stage in walked for result in stage.results for f in result.findings)
-    return next((f for f in findings if f.fault in HOLDS_BACK), None)
+    # What is over, or was seen only once, is a note and holds nothing back.
+    return next((f for f in findings if f.fault in HOLDS_BACK and f.severity != "info"), None)
 
 
 def _held(result: Result) -> bool:

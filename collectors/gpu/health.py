@@ -5,7 +5,10 @@ from typing import Literal
 
 import msgspec
 
-from collectors.facts.observation import Observation
+from collectors.facts.kernel_log import KernelLog
+from collectors.facts.observation import Cause, Missing, Observation
+from collectors.facts.wanted import Wanted
+from collectors.gpu.asking import FIRST_S, Driver, driver
 from collectors.gpu.health_parts import (
     Clocks,
     Ecc,
@@ -19,6 +22,11 @@ from collectors.gpu.health_parts import (
     Remap,
     Retired,
 )
+from collectors.gpu.nvml import GpuSnapshot
+from collectors.node.protocol import Node
+
+# The whole reading takes a handful of calls more for each GPU, one of them to its flash.
+WHOLE_S = 10.0
 
 Inforom = Literal["valid", "corrupted"]
 
@@ -110,3 +118,36 @@ class GpuHealth(Observation, frozen=True, kw_only=True):
         """Yield (before, now) of each GPU that was read twice."""
         before = {gpu.key: gpu for gpu in self.before}
         return ((before[gpu.key], gpu) for gpu in self.answering() if gpu.key in before)
+
+
+async def collect(
+    node: Node, wanted: Wanted, log: KernelLog | Missing, use: GpuSnapshot | Missing
+) -> GpuHealth | Missing:
+    """Read what changes, and *sample_s* later all; not from a driver that hung just before."""
+    asked = await driver(node, wanted, log)
+    if asked is None:
+        return GpuHealth(loaded=False)
+    if isinstance(asked, Missing):
+        return asked
+    if isinstance(use, Missing) and use.cause is Cause.TIMEOUT:
+        return use
+    stuck = {} if isinstance(use, Missing) else use.stuck
+    refused = await asked.go_on_without(stuck)
+    return await _twice(asked, node, wanted) if refused is None else refused
+
+
+async def _twice(asked: Driver, node: Node, wanted: Wanted) -> GpuHealth | Missing:
+    before = await asked.ask(GpuHealth, "nvml_health", deadline_s=FIRST_S, brief=True)
+    if isinstance(before, Missing) or not before.gpus:
+        return before
+    await node.sleep(wanted.sample_s)
+    now = await asked.ask(GpuHealth, "nvml_health", deadline_s=WHOLE_S, brief=False)
+    if isinstance(now, Missing):
+        return now
+    return msgspec.structs.replace(
+        now,
+        before=before.gpus,
+        watched_s=wanted.sample_s,
+        held_back=asked.held_back,
+        stuck=asked.stuck,
+    )

@@ -196,7 +196,8 @@ class Fabric(Part, frozen=True, kw_only=True):
     `state`: 0 not supported, 1 not started, 2 in progress, 3 completed; `status` is NVML's code
     once completed. `health_mask` has groups of two bits (0 not told, 1 true, 2 false); bits 0-1
     degraded bandwidth, 2-3 route recovery, 4-5 route unhealthy, 6-7 access timeout recovery; bits
-    8-11 a wrong configuration (0 not told, 1 none). `health`: 0 not told, 1 healthy, 2 unhealthy, 3 limited.
+    8-11 a wrong configuration (0 not told, 1 none). `health`: 0 not told, 1 healthy, 2 unhealthy,
+    3 limited.
     """
 
     state: int | None = None

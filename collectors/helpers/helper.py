@@ -49,7 +49,7 @@ class Helper:
                 reply = json.loads(await self._exchange(verb, args))
                 asked = False
         except TimeoutError:
-            stuck = await self._stalled() if asked else None
+            stuck = await self._parted() if asked else None
             return self._missing(verb, Cause.TIMEOUT, f"no answer in {deadline_s:g} s", stuck)
         except Unreachable as problem:
             return self._missing(verb, Cause.DENIED, str(problem))
@@ -60,9 +60,11 @@ class Helper:
         finally:
             if asked:
                 self._let_go()
-        return self._read(verb, reply)
+        return await self._read(verb, reply)
 
-    def _read(self, verb: str, reply: Any) -> Any:  # noqa: ANN401 - JSON
+    async def _read(self, verb: str, reply: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(reply, dict) and "stuck" in reply:
+            return await self._gave_up(verb, reply)
         if isinstance(reply, dict) and "ok" in reply:
             return reply["ok"]
         try:
@@ -81,12 +83,27 @@ class Helper:
             raise EOFError("the helper left without an answer")
         return line
 
-    async def _stalled(self) -> str | None:
-        pid = self._link.pid if self._link else None
-        return await self._where(pid) if pid is not None and self._where else None
+    async def _gave_up(self, verb: str, reply: dict[str, Any]) -> Missing:
+        """Return what a helper says of itself that hangs in a call, and let go of it."""
+        where = await self._parted()
+        call = str(reply["stuck"])[:200]
+        detail = str(reply.get("detail", call))[:500]
+        return self._missing(verb, Cause.TIMEOUT, detail, f"{call}; {where}" if where else call)
+
+    async def _parted(self) -> str | None:
+        """Let go of the helper and return where it stands; nobody else asks it meanwhile."""
+        link, self._link = self._link, None
+        try:
+            pid = link.pid if link is not None else None
+            return await self._where(pid) if pid is not None and self._where else None
+        finally:
+            self._end(link)
 
     def _let_go(self) -> None:
         link, self._link = self._link, None
+        self._end(link)
+
+    def _end(self, link: Link | None) -> None:
         if link is not None and not link.gone:
             self._left.append(link)
             link.end()

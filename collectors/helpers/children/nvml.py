@@ -1,98 +1,153 @@
 """The one process that has the driver open: each call guarded, a lost GPU an entry of its own."""
 
 import contextlib
-import ctypes
 import json
+import os
+import select
 import sys
+import time
 from collections.abc import Callable
-from typing import Any
+from itertools import combinations
+from typing import Any, BinaryIO, cast
 
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
-from collectors.helpers.children import loop
+from collectors.helpers.children import loop, nvml_calls, nvml_health
+from collectors.helpers.children.nvml_watch import Watch
 
-# pynvml raises its own errors; NVMLLibraryMismatchError is none of them, a symbol that the library
-# lacks is an AttributeError in some getters, and a damaged name or serial a UnicodeDecodeError.
-ERRORS = (
-    pynvml.NVMLError,
-    pynvml.NVMLLibraryMismatchError,
-    AttributeError,
-    UnicodeDecodeError,
-)
 MOST_GPUS = 64
 MOST_PROCESSES = 1024
 NAME = "gpudiag-nvml"
+# Without persistence the driver keeps the GPUs initialised for as long as somebody has it open.
+IDLE_S = 5.0
 
 # NVML_VALUE_NOT_AVAILABLE of the C header.
 NOT_AVAILABLE = 0xFFFF_FFFF_FFFF_FFFF
 
 
+# A GPU's index and handle in, what it says out.
+Read = Callable[[int, Any], dict[str, Any]]
+
+
 class Session:
-    """NVML as this process uses it: initialised once, for as long as the process lives."""
+    """NVML as this process uses it: held open under persistence, else until nobody asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
         self._ready = False
+        self._persistent = False
+        self._inforom: dict[str, str | None] = {}
+        self._pairs: list[dict[str, Any]] | None = None
 
-    def snapshot(self, only: list[str] = []) -> dict[str, Any]:  # noqa: B006 - is never changed
+    def nvml(self, only: list[str] = []) -> dict[str, Any]:  # noqa: B006 - is never changed
         """Return versions, count and each GPU; `init_error` where NVML does not start.
 
         With *only*, the GPUs at these addresses are asked and no other is touched.
         """
+        with self._watch.answering():
+            return self._answer(only, lambda index, found: gpu(index, found, self._watch))
+
+    def nvml_health(self, only: list[str] = [], brief: bool = False) -> dict[str, Any]:  # noqa: B006, FBT001, FBT002 - never changed; the question says it by name
+        """Return what each GPU says of its health; *brief* is what changes within seconds."""
+        handles: dict[str, Any] = {}
+
+        def health(index: int, found: Any) -> dict[str, Any]:  # noqa: ANN401 - a handle
+            reading = nvml_health.reading(found, self._watch, brief=brief)
+            if not brief:
+                self._add_inforom(reading)
+            handles[reading.said.get("pci", "")] = found
+            return {"index": index, **reading.said}
+
+        with self._watch.answering():
+            answer = self._answer(only, health)
+            if not brief and "gpus" in answer:
+                self._persistent = _persistent(answer["gpus"])
+                answer["pairs"] = self._distances(handles)
+        return answer
+
+    def _answer(self, only: list[str], read: Read) -> dict[str, Any]:
         if not self._ready:
             try:
                 pynvml.nvmlInitWithFlags(0)
-            except ERRORS as error:
-                return {"init_error": _code(error), "nvml": _nvml_version()}
+            except nvml_calls.ERRORS as error:
+                return {"init_error": nvml_calls.code(error), "nvml": _nvml_version()}
             self._ready = True
-        failed: dict[str, int | None] = {}
-        count = _get(failed, "count", pynvml.nvmlDeviceGetCount)
+        failed: nvml_calls.Failed = {}
+        count = nvml_calls.get(failed, "count", pynvml.nvmlDeviceGetCount)
+        driver = nvml_calls.get(failed, "driver", pynvml.nvmlSystemGetDriverVersion)
         return {
-            "driver": _text(_get(failed, "driver", pynvml.nvmlSystemGetDriverVersion)),
+            "driver": nvml_calls.text(driver),
             "nvml": _nvml_version(),
             "count": count,
-            "gpus": _each(only, count or 0),
+            "gpus": [self._gpu(index, at, read) for index, at in _each(only, count or 0)],
             "failed": failed,
         }
 
+    def _gpu(self, index: int, at: str | None, read: Read) -> dict[str, Any]:
+        """Return one GPU; where it gives no handle, its index and the error alone."""
+        self._watch.gpu = at or f"index {index}"
+        try:
+            index, found = nvml_calls.handle(index, at)
+        except nvml_calls.ERRORS as error:
+            known = {} if at is None else {"pci": at}
+            return {"index": index, **known, "error": nvml_calls.code(error)}
+        return read(index, found)
 
-def _each(only: list[str], count: int) -> list[dict[str, Any]]:
+    def _add_inforom(self, reading: nvml_calls.Gpu) -> None:
+        """Add the state of the InfoROM, for which its flash is read: once, while NVML is open."""
+        uuid = reading.said.get("uuid", "")
+        if uuid not in self._inforom:
+            self._inforom[uuid] = nvml_health.inforom(reading)
+        reading.put("inforom_state", self._inforom[uuid])
+
+    def _distances(self, handles: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return how far apart the GPUs are: once, while NVML is open."""
+        if self._pairs is None:
+            self._pairs = [
+                {"one": one, "other": other, **nvml_health.pair(handles[one], handles[other])}
+                for one, other in combinations(filter(None, handles), 2)
+            ]
+        return self._pairs
+
+    def rest(self) -> None:
+        """Let go of the driver, unless the GPUs stay initialised without us."""
+        if not self._ready or self._persistent:
+            return
+        with self._watch.answering(asked=False), contextlib.suppress(*nvml_calls.ERRORS):
+            pynvml.nvmlShutdown()
+        self._ready, self._inforom, self._pairs = False, {}, None
+
+
+def _persistent(gpus: list[dict[str, Any]]) -> bool:
+    modes = [gpu["modes"].get("persistence") for gpu in gpus if "modes" in gpu]
+    return bool(modes) and all(modes)
+
+
+def _each(only: list[str], count: int) -> list[tuple[int, str | None]]:
     if not only:
-        return [gpu(index) for index in range(min(count, MOST_GPUS))]
-    return [gpu(index, address) for index, address in enumerate(only[:MOST_GPUS])]
+        return [(index, None) for index in range(min(count, MOST_GPUS))]
+    return list(enumerate(only[:MOST_GPUS]))
 
 
-def gpu(index: int, address: str | None = None) -> dict[str, Any]:
-    """Return one GPU; where it gives no handle, its index and the error alone.
-
-    One that is found by its address has the index that NVML gives it. A failed handle is never
-    kept: the real library crashes when it gets one back.
-    """
-    try:
-        if address is None:
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        else:
-            # NVML itself writes the domain with eight digits.
-            handle = pynvml.nvmlDeviceGetHandleByPciBusId(f"0000{address}")
-            index = pynvml.nvmlDeviceGetIndex(handle)
-    except ERRORS as error:
-        known = {} if address is None else {"pci": address}
-        return {"index": index, **known, "error": _code(error)}
-    failed: dict[str, int | None] = {}
+def gpu(index: int, found: Any, watch: Watch) -> dict[str, Any]:  # noqa: ANN401 - a handle
+    """Return who a GPU is, how much it is used, and by whom."""
+    failed: nvml_calls.Failed = {}
 
     def get(name: str, call: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401 - what NVML returns
-        return _get(failed, name, call, handle, *args)
+        return nvml_calls.get(failed, name, call, found, *args)
 
+    pci = nvml_calls.address(get("pci", pynvml.nvmlDeviceGetPciInfo))
+    watch.gpu = pci or watch.gpu
     memory = get("memory", pynvml.nvmlDeviceGetMemoryInfo, pynvml.nvmlMemory_v2)
     rates = get("utilisation", pynvml.nvmlDeviceGetUtilizationRates)
     mig = get("mig", pynvml.nvmlDeviceGetMigMode)
-    pci = get("pci", pynvml.nvmlDeviceGetPciInfo)
     return {
         "index": index,
-        "uuid": _text(get("uuid", pynvml.nvmlDeviceGetUUID)),
-        "pci": _address(pci),
+        "uuid": nvml_calls.text(get("uuid", pynvml.nvmlDeviceGetUUID)),
+        "pci": pci,
         "minor": get("minor", pynvml.nvmlDeviceGetMinorNumber),
-        "name": _text(get("name", pynvml.nvmlDeviceGetName)),
-        "serial": _text(get("serial", pynvml.nvmlDeviceGetSerial)),
+        "name": nvml_calls.text(get("name", pynvml.nvmlDeviceGetName)),
+        "serial": nvml_calls.text(get("serial", pynvml.nvmlDeviceGetSerial)),
         "memory_total_bytes": memory and memory.total,
         "memory_used_bytes": memory and memory.used,
         "memory_reserved_bytes": memory and memory.reserved,
@@ -103,45 +158,9 @@ def gpu(index: int, address: str | None = None) -> dict[str, Any]:
     }
 
 
-def _get(failed: dict[str, int | None], name: str, call: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401 - what NVML returns
-    """Return what *call* returns, or None with its error code kept under *name*."""
-    try:
-        return call(*args)
-    except ERRORS as error:
-        failed[name] = _code(error)
-        return None
-
-
-def _code(error: BaseException) -> int | None:
-    """Return the number of an NVML error; NVML errors can be neither hashed nor compared."""
-    if isinstance(error, pynvml.NVMLLibraryMismatchError):
-        return int(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-    value = getattr(error, "value", None)
-    return value if isinstance(value, int) else None
-
-
 def _nvml_version() -> str | None:
     # Answers before init as well: on a mismatch it is the one version that can be had.
-    return _text(_get({}, "nvml", pynvml.nvmlSystemGetNVMLVersion))
-
-
-def _text(value: Any) -> str | None:  # noqa: ANN401 - str from most getters, bytes from some
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return value if isinstance(value, str) else None
-
-
-def _address(pci: Any) -> str | None:  # noqa: ANN401 - a ctypes structure
-    """Return `0000:4e:00.0`: sysfs writes four digits of domain and small letters, NVML eight."""
-    if pci is None:
-        return None
-    field = type(pci).busId
-    raw = ctypes.string_at(ctypes.addressof(pci) + field.offset, field.size)
-    text = raw.split(b"\0")[0].decode("ascii", "backslashreplace").lower()
-    domain, _, rest = text.partition(":")
-    with contextlib.suppress(ValueError):
-        return f"{int(domain, 16):04x}:{rest}"
-    return None
+    return nvml_calls.text(nvml_calls.get({}, "nvml", pynvml.nvmlSystemGetNVMLVersion))
 
 
 def _processes(listed: Any) -> list[dict[str, int | None]] | None:  # noqa: ANN401 - a list of structures
@@ -154,27 +173,52 @@ def _processes(listed: Any) -> list[dict[str, int | None]] | None:  # noqa: ANN4
     return entries
 
 
+class Questions:
+    """The questions of our parent; while none comes for a while, the driver is let go of."""
+
+    def __init__(self, source: BinaryIO, session: Session) -> None:
+        self._source = source
+        self._session = session
+
+    def readline(self, limit: int = -1) -> bytes:
+        """Return the next question; one is asked at a time, so that none waits in a buffer."""
+        if not select.select([self._source], [], [], IDLE_S)[0]:
+            self._session.rest()
+        return self._source.readline(limit)
+
+
 def main() -> int:
     """Answer on standard input and output until the parent closes them.
 
     With `--scenario FILE` there is no driver: the library is simulated, of a plan in that file.
     """
-    snapshot = Session().snapshot
+    watch = Watch(lambda line: os.write(1, line))
+    session = Session(watch)
+    verbs: dict[str, loop.Verb] = {"nvml": session.nvml, "nvml_health": session.nvml_health}
     if sys.argv[1:2] == ["--scenario"]:
-        snapshot = _simulated(sys.argv[2], snapshot)
+        verbs = _simulated(sys.argv[2], verbs)
+    watch.start()
     # The kernel shows this name among the GPU's holders: they are told from jobs by it.
     with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as comm:
         comm.write(NAME)
-    loop.serve({"nvml": snapshot}, sys.stdin.buffer, sys.stdout.buffer)
+    loop.serve(verbs, cast("BinaryIO", Questions(sys.stdin.buffer, session)), sys.stdout.buffer)
     return 0
 
 
-def _simulated(path: str, snapshot: loop.Verb) -> loop.Verb:
-    """Return *snapshot* on a simulated library, which raises where a call was one that crashes."""
+def _simulated(path: str, verbs: dict[str, loop.Verb]) -> dict[str, loop.Verb]:
+    """Return *verbs* on a simulated library; they raise where a call was one that crashes.
+
+    One more sets the scenario's time, for those whose time is not this machine's.
+    """
     from collectors.gpu.simulator import library  # noqa: PLC0415 - no node with a driver needs it
 
     with open(path, encoding="utf-8") as file:
-        return library.install(json.load(file)).watched(snapshot)
+        simulator = library.install(json.load(file))
+
+    def at(seconds: float) -> None:
+        simulator.origin_s = time.monotonic() - seconds
+
+    return {"at": at, **{name: simulator.watched(verb) for name, verb in verbs.items()}}
 
 
 if __name__ == "__main__":

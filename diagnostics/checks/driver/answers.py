@@ -1,11 +1,13 @@
 """Whether the driver answers, and each GPU through it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
+from collectors.gpu.asking import WHAT
 from collectors.gpu.bus import PciGpus
-from collectors.gpu.nvml import WHAT, Gpu, GpuSnapshot
+from collectors.gpu.health import GpuHealth
+from collectors.gpu.nvml import Gpu, GpuSnapshot
 from collectors.host.holders import GpuHolders, Holder
 from collectors.host.processes import ProcessTable
 from diagnostics.check import NODE, check
@@ -25,6 +27,8 @@ OTHER = "NVML did not start (code {code}){hint}"
 # 999 at the start: most often /dev/nvidiactl is refused by the device cgroup, which a
 # `systemctl daemon-reload` can do to running services and containers.
 HINTS = {999: ": unknown error; often /dev/nvidiactl could not be opened"}
+
+STUCK = "GPU {gpu} did not answer: {call} did not return; {others}"
 
 HANDLE = {
     "gpu_lost": "NVML reports GPU {gpu} as lost (code 15){users}",
@@ -50,6 +54,7 @@ PERSISTENCED = "nvidia-persiste"
 )
 def answers(
     gpus: GpuSnapshot | Missing,
+    health: GpuHealth | Missing,
     pci: PciGpus | Missing,
     holders: GpuHolders | Missing,
     table: ProcessTable | Missing,
@@ -61,7 +66,10 @@ def answers(
     """
     if isinstance(gpus, Missing):
         yield _unanswered(gpus, holders, table)
-    elif not gpus.loaded:
+        return
+    if isinstance(health, Missing) and health.cause is Cause.TIMEOUT:
+        yield _unanswered(health, holders, table)
+    if not gpus.loaded:
         yield NotApplicable(why="no NVIDIA driver is loaded")
     elif gpus.init_error in (NO_PERMISSION, LIBRARY_NOT_FOUND):
         yield Unseen(missing=_not_here(gpus.init_error))
@@ -72,7 +80,9 @@ def answers(
         detail = f"NVML does not count the GPUs (code {code})"
         yield Unseen(missing=Missing(what=WHAT, cause=Cause.CRASHED, detail=detail))
     else:
-        yield from _each(gpus, pci, holders)
+        stuck = {**gpus.stuck, **({} if isinstance(health, Missing) else health.stuck)}
+        yield from (_stuck(gpu, call, gpus, len(stuck)) for gpu, call in stuck.items())
+        yield from _each(gpus, pci, holders, stuck)
 
 
 def _unanswered(
@@ -131,8 +141,31 @@ def _not_started(gpus: GpuSnapshot) -> Finding:
     )
 
 
+def _stuck(address: str, call: str, gpus: GpuSnapshot, number: int) -> Finding:
+    known = next((gpu for gpu in gpus.gpus if gpu.pci == address), Gpu(index=-1))
+    left = (gpus.count or 0) - number
+    return found(
+        "driver_hung",
+        "critical",
+        Subject(
+            kind="gpu",
+            name=address,
+            index=known.index if known.index >= 0 else None,
+            uuid=known.uuid,
+            serial=known.serial,
+        ),
+        STUCK,
+        Evidence(source=call, values={"gpu": address, "count": gpus.count}),
+        variant="gpu",
+        confidence=0.95,
+        gpu=address,
+        call=call,
+        others=f"the other {left} were asked without it" if left > 1 else "no other was asked",
+    )
+
+
 def _each(
-    gpus: GpuSnapshot, pci: PciGpus | Missing, holders: GpuHolders | Missing
+    gpus: GpuSnapshot, pci: PciGpus | Missing, holders: GpuHolders | Missing, stuck: Collection[str]
 ) -> Iterator[Statement]:
     bound = (
         [] if isinstance(pci, Missing) else [g.address for g in pci.gpus if g.driver == "nvidia"]
@@ -141,7 +174,7 @@ def _each(
         yield _none(bound) if bound else NotApplicable(why="NVML lists no GPU")
         return
     away = [gpu for gpu in gpus.gpus if _code(gpu) is not None]
-    seen = {gpu.pci for gpu in gpus.gpus}
+    seen = {gpu.pci for gpu in gpus.gpus} | set(stuck)
     unseen = [address for address in bound if address not in seen]
     users = _users(gpus, pci, holders) if len(away) == 1 else []
     yield from (_away(gpu, _named(gpu, away, unseen), users) for gpu in away)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from agent.walk.sources import SOURCES
 from agent.walk.walk import Selection, walk
-from collectors.catalog import source
+from collectors.catalog import Source, source
 from collectors.facts.kernel_log import KernelLog
-from collectors.facts.observation import Cause, Missing
+from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.gpu.nvml import GpuSnapshot
 from collectors.node.protocol import Node
@@ -30,7 +30,10 @@ async def _log(node: Node, wanted: Wanted) -> KernelLog | Missing:
 
 def test_the_kernel_log_is_read_before_the_driver_is_asked(tmp_path: Path) -> None:
     """A check that needs no log still has its collector told of it, once and in time."""
-    sources = {GpuSnapshot: source(_snapshot), KernelLog: source(_log)}
+    sources: dict[type[Observation], Source] = {
+        GpuSnapshot: source(_snapshot),
+        KernelLog: source(_log),
+    }
     missing = Missing(what="x", cause=Cause.NOT_RECORDED, detail="x")
 
     async def other(node: Node, wanted: Wanted) -> Missing:
@@ -49,8 +52,11 @@ def test_the_kernel_log_is_read_before_the_driver_is_asked(tmp_path: Path) -> No
     )
 
 
-def test_what_is_told_waits_for_nothing_itself() -> None:
-    """The walk collects in two steps: what others are told of, and all else."""
-    told = {shape for entry in SOURCES for shape in entry.after}
+def test_no_collector_waits_for_one_that_waits_for_it() -> None:
+    """Whom a collector must be told of is collected before it, whom that one needs before that."""
+    after = {entry.shape: set(entry.after) for entry in SOURCES}
+    told: set[type[Observation]] = set()
+    while ready := {shape for shape in after.keys() - told if after[shape] <= told}:
+        told |= ready
 
-    assert [] == [entry.shape for entry in SOURCES if entry.shape in told and entry.after]
+    assert set(after) == told

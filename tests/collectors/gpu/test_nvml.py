@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from collectors.facts.kernel_log import KernelLog, Record
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
+from collectors.gpu.asking import converted
 from collectors.gpu.breaker import breaker
-from collectors.gpu.nvml import Gpu, GpuProcess, GpuSnapshot, _snapshot, collect
+from collectors.gpu.nvml import Gpu, GpuProcess, GpuSnapshot, collect
 from collectors.node.recorded import Recorded
 from tests.recording import recorded, write
 
@@ -196,6 +197,6 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_answer_is_a_snapshot_or_garbled(value: object) -> None:
     """An answer of another shape is told as garbled, and raises nothing."""
-    got = _snapshot(value)
+    got = converted(value, GpuSnapshot)
 
     assert isinstance(got, GpuSnapshot) or got.cause is Cause.GARBLED
