@@ -80,7 +80,7 @@ class Recorder:
         """Ask a helper."""
         at, began = self._clock.passed, self._node.monotonic()
         got = plain(await self._node.ask(kind, deadline_s=deadline_s, **args))
-        if kind == "kernel_log" and isinstance(got, dict) and not got.get("lost"):
+        if kind == "kernel_log" and not args and _is_whole(got):
             return {"lines": list(self.journal.kernel(at, got["lines"])), "lost": 0}
         return self._answered(at, kind, args, got, self._took(began, deadline_s))
 
@@ -150,6 +150,11 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
         return {plain(name): plain(item) for name, item in value.items()}
     return value
+
+
+def _is_whole(got: Any) -> bool:  # noqa: ANN401 - JSON
+    """Return whether a kernel log is all that kmsg.log can say: /dev/kmsg's, with nothing lost."""
+    return isinstance(got, dict) and not got.get("lost") and got.get("source", "kmsg") == "kmsg"
 
 
 def _command(argv: tuple[str, ...], got: Output | Missing, seconds: float) -> Command:

@@ -134,7 +134,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
             clean_answer = self._answer(answer)
             name = names.name(f"{prefix}answers/{answer.kind}/{key(clean_answer.args)}", first="")
             place.write(name, _json(clean_answer))
-        if state.kmsg or (not prefix and "kernel_log" in self.journal.holds().kinds):
+        if state.kmsg or (not prefix and self.journal.history.kernel.times):
             lines = scrub.kmsg(state.kmsg) if scrub else list(state.kmsg)
             place.write(prefix + "kmsg.log", "".join(f"{line}\n" for line in lines))
 

@@ -249,6 +249,17 @@ async def test_what_the_kernel_said_meanwhile_follows(tmp_path: Path) -> None:
     assert (again, later, len(live["lines"])) == (live, "6,2,200,-;second\n", 3)
 
 
+async def test_a_kernel_log_of_another_source_is_an_answer(tmp_path: Path) -> None:
+    """kmsg.log cannot say that lines were lost, or that the journal told them; an answer can."""
+    told = {"lines": ["6,1,100,-;first"], "lost": 3, "source": "journald"}
+    source = write(tmp_path / "source", answers=[{"kind": "kernel_log", "answer": told}])
+    recorder = Recorder(await opened(source))
+    live = await recorder.ask("kernel_log")
+    folder = tmp_path / "kept"
+    again = await (await replayed(recorder, folder)).ask("kernel_log")
+    assert (live, again, (folder / "kmsg.log").exists()) == (told, told, False)
+
+
 QUESTIONS: list[Callable[[Node], Any]] = [
     lambda node: node.files("/proc/*/stat", names=("/dev/nvidia0",)),
     lambda node: node.files("/proc/1/stat", "/proc/uptime", cap=4),
