@@ -30,6 +30,7 @@ KINDS: Mapping[str, Kind] = {
     "environ": Kind(resource="proc-memory", privileged=True, files=True),
     "blocked": Kind(resource="proc-stack", privileged=True, files=True),
     "nvml": Kind(child="nvml", resource="nvml"),
+    "nvml_health": Kind(child="nvml", resource="nvml"),
     "clock": Kind(resource="files"),
     "statfs": Kind(resource="mount:{point}"),
     "statfs_local": Kind(resource="mounts"),
