@@ -1,6 +1,8 @@
 """What every check of GPU health shares: whom to judge, how to name them, what was not seen."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.pci import function
@@ -9,6 +11,8 @@ from collectors.gpu.health import GpuHealth, GpuReading
 from diagnostics.finding import NotApplicable, Statement, Unseen
 
 WHAT = "NVML"
+
+T = TypeVar("T", bound=Hashable)
 
 
 def asked(health: GpuHealth) -> Statement | None:
@@ -20,7 +24,7 @@ def asked(health: GpuHealth) -> Statement | None:
         return NotApplicable(why="no NVIDIA driver is loaded")
     if health.init_error is not None:
         return _unseen(f"NVML did not start (code {health.init_error})")
-    if not health.gpus:
+    if not _known(health):
         return NotApplicable(why="the driver lists no GPU")
     if not any(health.answering()):
         return _unseen("no GPU answers")
@@ -43,17 +47,45 @@ def address(gpu: GpuReading) -> str:
     return function(gpu.pci) if gpu.pci else gpu.key
 
 
+def named(gpu: GpuReading) -> str:
+    """Return a GPU as both nvidia-smi and lspci know it: `3 (0000:4e:00.0)`."""
+    return f"{gpu.index} ({function(gpu.pci)})" if gpu.pci else str(gpu.index)
+
+
 def some(health: GpuHealth, gpus: Sequence[GpuReading] | None = None) -> str:
     """Return how many GPUs were judged, "8 GPUs", or "7 of 8 GPUs" where one was not."""
     judged = len(gpus) if gpus is not None else sum(1 for _ in health.answering())
-    known = max(len(health.gpus), health.count or 0)
+    known = _known(health)
     noun = "GPU" if known == 1 else "GPUs"
     return f"{judged} {noun}" if judged == known else f"{judged} of {known} {noun}"
 
 
-def before(health: GpuHealth) -> dict[str, GpuReading]:
-    """Return the earlier readings by the GPU's key."""
-    return {gpu.key: gpu for gpu in health.before}
+def unread(gpu: GpuReading, what: str) -> Unseen:
+    """Return that the driver does not tell *what* of a GPU that answers."""
+    missing = Missing(what=f"{what} of GPU {named(gpu)}", cause=Cause.GARBLED, detail="not told")
+    return Unseen(missing=missing, subject=subject(gpu))
+
+
+def by_product(gpus: Iterable[GpuReading]) -> Iterator[list[GpuReading]]:
+    """Yield the GPUs that can be compared with each other: those of one product."""
+    groups: dict[str | None, list[GpuReading]] = {}
+    for gpu in gpus:
+        groups.setdefault(gpu.name, []).append(gpu)
+    yield from groups.values()
+
+
+def usual(values: Iterable[T | None]) -> T | None:
+    """Return what more than half of the others have, and at least two; None where nothing is.
+
+    Called with the values of the siblings alone.
+    """
+    known = [value for value in values if value is not None]
+    value, count = Counter(known).most_common(1)[0] if known else (None, 0)
+    return value if count > 1 and count > len(known) / 2 else None
+
+
+def _known(health: GpuHealth) -> int:
+    return max(len(health.gpus) + len(health.stuck) + len(health.held_back), health.count or 0)
 
 
 def _unseen(detail: str) -> Unseen:
