@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.nodes.build import kubernetes, logs, models, sick, sick_around
+from tests.nodes.build.host import Process
 from tests.nodes.build.jobs import training
 from tests.nodes.build.node import Node
 
@@ -13,7 +14,11 @@ NODES = Path(__file__).parents[1]
 
 
 def _training() -> Node:
-    return replace(training(models.h100()), logs={"train-88123.log": logs.healthy()})
+    node = replace(training(models.h100()), logs={"train-88123.log": logs.healthy()})
+    # One that waits for a disk while we look and one that was not yet reaped: no faults.
+    busy = Process(219_904, "tar", state="D", ppid=990, start_s=1_209_000.0, switches=(9120, 9877))
+    ended = Process(219_955, "logrotate", state="Z", ppid=1020, start_s=1_209_621.0, cpu=4)
+    return replace(node, processes=(*node.processes, busy, ended))
 
 
 ALL: Mapping[str, Callable[[], Node]] = {

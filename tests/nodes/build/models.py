@@ -1,4 +1,4 @@
-"""The well nodes: an H100, an A100, a workstation, one without a GPU (kubernetes.py has another)."""
+"""The well nodes: an H100, an A100, a workstation, one without a GPU; kubernetes.py has one."""
 
 from dataclasses import replace
 
