@@ -6,12 +6,16 @@
     errors.toml                 path = errno name
     commands/<tool>-<n>.json    argv, status, stdout, stderr, seconds  (or missing)
     answers/<kind>/<key>.json   kind, args, answer, seconds            (or missing)
+    nvml.toml                   a scenario of GPUs: the driver's helper answers from it
     kmsg.log                    the kernel log as /dev/kmsg gives it: `6,1042,5123456,-;text`
     logs/<name>                 training logs, with --with-logs
     at/<seconds>/               a later state: the same layout, laid over what was before
 
 `answers/files/` holds questions for files that got no answer at all, `answers/log/` how much of a
 log came before the part that is kept.
+
+nvml.toml is written by hand (docs/how-to-simulate-gpus.md) where no node with such a fault is at
+hand; its steps run by the recording's clock. Kinds of answer that were recorded go before it.
 
 A later state's kmsg.log holds what the kernel said since, and follows on the earlier one. It
 answers the question `kernel_log`, unless `answers/kernel_log/` says why there was no answer.

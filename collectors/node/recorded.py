@@ -8,6 +8,7 @@ from typing import Any, Self
 from collectors.facts.answers import Files, Output
 from collectors.facts.observation import Cause, Missing
 from collectors.node.clock import Clock
+from collectors.node.kinds import KINDS
 from collectors.node.layout import Answer, files_args, question
 from collectors.node.protocol import Identity, LogText
 from collectors.node.recording.loader import Loader, RecordingError
@@ -22,6 +23,7 @@ class Recorded:
         loader = Loader(folder)
         self.meta = loader.meta()
         self._history = loader.history()
+        self._driver = loader.driver()
         self._taken = dt.datetime.fromisoformat(self.meta.taken).timestamp()
         self._clock = Clock()
 
@@ -89,6 +91,8 @@ class Recorded:
     async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer; its seconds pass."""
         held = self._answer(kind, args)
+        if held is None and self._driver is not None and self._is_simulated(kind):
+            return await self._driver.ask(kind, self._clock.passed, deadline_s, args)
         if held is None:
             return _not_recorded(question(kind, args))
         self._clock.spend(min(held.seconds, deadline_s))
@@ -97,6 +101,11 @@ class Recorded:
         if held.seconds > deadline_s:
             return Missing(what=kind, cause=Cause.TIMEOUT, detail=f"no answer in {deadline_s:g} s")
         return held.answer
+
+    def _is_simulated(self, kind: str) -> bool:
+        """Return whether the scenario answers this kind: what was recorded goes before it."""
+        recorded = any(asked.startswith(f"{kind}{{") for asked in self._history.answers)
+        return KINDS[kind].child == "nvml" and not recorded
 
     def _answer(self, kind: str, args: dict[str, Any]) -> Answer | None:
         """Return what was answered; the kernel log stands in a file of its own."""
@@ -150,7 +159,9 @@ class Recorded:
         self._clock.join(branch._clock for branch in branches)  # noqa: SLF001 - same class
 
     async def close(self) -> None:
-        """Do nothing: there is no helper."""
+        """End the one helper that a scenario of GPUs has."""
+        if self._driver is not None:
+            await self._driver.close()
 
     @property
     def logs(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import msgspec
 
 from collectors.node.layout import KMSG_LINE, SCHEMA, Answer, Command, Meta, question
 from collectors.node.recording.history import History, Seen, Timeline, empty
+from collectors.node.scenario import ScenarioDriver
 
 MOST_FILES = 100_000
 MOST_BYTES = 256 << 20
@@ -97,6 +98,15 @@ class Loader:
         for at, prefix in [(0.0, ""), *self._later()]:
             self._state(history, at, prefix)
         return history
+
+    def driver(self) -> ScenarioDriver | None:
+        """Return who answers for the driver where the recording holds a scenario of GPUs."""
+        for path in self._one("nvml.toml"):
+            try:
+                return ScenarioDriver.read(self._text(path), path)
+            except ValueError as problem:
+                raise RecordingError(f"{self.folder}/{_one_line(str(problem))}") from None
+        return None
 
     def _later(self) -> list[tuple[float, str]]:
         names = dict.fromkeys(path.split("/")[1] for path in self.files if path.startswith("at/"))
