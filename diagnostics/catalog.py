@@ -9,6 +9,7 @@ from diagnostics.checks.bmc import answers as bmc_answers
 from diagnostics.checks.bmc import chassis, coolant, events, fans, inlet, power
 from diagnostics.checks.driver import answers, bus, device_nodes, modules, versions
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
+from diagnostics.checks.kernel import log
 from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
 from diagnostics.checks.processes import (
     blocked,
@@ -42,6 +43,7 @@ PROCESSES: tuple[Check, ...] = (
     network_files.network_files,
 )
 DRIVER: tuple[Check, ...] = (
+    log.kernel_log,
     modules.modules,
     versions.versions,
     bus.bus,

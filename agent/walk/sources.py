@@ -1,11 +1,11 @@
 """Every source of a walk: what collectors see, and what the rules make of the logs they read."""
 
-from agent.walk import logs
+from agent.walk import kernel, logs
 from collectors import catalog
 from collectors.catalog import Source, source
 from collectors.facts.observation import Observation
 
-SOURCES: tuple[Source, ...] = (*catalog.SOURCES, source(logs.collect))
+SOURCES: tuple[Source, ...] = (*catalog.SOURCES, source(logs.collect), source(kernel.collect))
 
 
 def by_shape() -> dict[type[Observation], Source]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from collectors.facts.kernel_log import KernelLog, Record
+from collectors.facts.kernel_log import KernelLog, LogSource, Record
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
@@ -23,10 +23,11 @@ ESCAPED = re.compile(r"(?:\\x(?:5c|[89a-f][0-9a-f]))+")
 
 
 class Ring(msgspec.Struct, frozen=True, kw_only=True):
-    """The reader's answer: raw lines, and how often the ring overran it."""
+    """The reader's answer: raw lines, where from, and how many records are lost in between."""
 
     lines: tuple[str, ...]
     lost: int = 0
+    source: LogSource = "kmsg"
 
 
 async def collect(node: Node, wanted: Wanted) -> KernelLog | Missing:
@@ -45,7 +46,9 @@ async def collect(node: Node, wanted: Wanted) -> KernelLog | Missing:
     clock = {} if isinstance(seen, Missing) else seen.texts
     return KernelLog(
         records=tuple(parse(ring.lines)),
+        source=ring.source,
         lost=ring.lost,
+        boot_id=(await node.identity()).boot_id,
         boot_time=_number(r"^btime (\d{1,12})$", clock.get("/proc/stat", "")),
         uptime_s=_number(r"^(\d{1,12}\.\d+) ", clock.get("/proc/uptime", "")),
     )

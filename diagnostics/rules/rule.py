@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -67,6 +67,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return {name: _typed(text, self.fields[name]) for name, text in groups if text is not None}
 
 
+R = TypeVar("R", bound=Rule)
+
+
 def _typed(value: str, field: Field) -> int | float | str:
     # Digits without end are legal in a log and not in a number.
     if field == "int" and value.isascii() and value.isdigit() and len(value) <= 18:  # noqa: PLR2004 - 64 bits
@@ -80,30 +83,39 @@ def _typed(value: str, field: Field) -> int | float | str:
 
 
 def load() -> tuple[Rule, ...]:
-    """Return the shipped rules, in the order of their files."""
-    rules: list[Rule] = []
-    for family in FAMILIES:
-        name = f"{family}.toml"
-        text = (files("diagnostics.rules") / "data" / name).read_text(encoding="utf-8")
-        rules += parse(f"{FOLDER}/{name}", text)
-    return tuple(rules)
+    """Return the shipped rules for logs of training, in the order of their files."""
+    return tuple(rule for family in FAMILIES for rule in shipped(family, Rule))
+
+
+def shipped(family: str, form: type[R]) -> tuple[R, ...]:
+    """Return the rules of one shipped file."""
+    name = f"{family}.toml"
+    text = (files("diagnostics.rules") / "data" / name).read_text(encoding="utf-8")
+    return tuple(
+        _rule(f"{FOLDER}/{name}", table, form) for table in _tables(f"{FOLDER}/{name}", text)
+    )
 
 
 def parse(name: str, text: str) -> tuple[Rule, ...]:
     """Return the rules of one TOML text; *name* is the file that RuleError names."""
+    return tuple(_rule(name, table, Rule) for table in _tables(name, text))
+
+
+def _tables(name: str, text: str) -> list[Any]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise RuleError(f"{name}: {problem}") from None
     if set(tables) - {"rule"} or not isinstance(tables.get("rule"), list):
         raise RuleError(f"{name}: rules stand under [[rule]], and nothing else does")
-    return tuple(_rule(name, table) for table in tables["rule"])
+    found: list[Any] = tables["rule"]
+    return found
 
 
-def _rule(name: str, table: Any) -> Rule:  # noqa: ANN401 - any TOML
+def _rule(name: str, table: Any, form: type[R]) -> R:  # noqa: ANN401 - any TOML
     known = table.get("id") if isinstance(table, dict) else None
     try:
-        return msgspec.convert(table, Rule)
+        return msgspec.convert(table, form)
     except msgspec.ValidationError as problem:
         raise RuleError(f"{name}: rule {known!r}: {problem}") from None
 

@@ -1,0 +1,1 @@
+"""What the kernel says: of this boot, and of how the one before ended."""

@@ -1,0 +1,167 @@
+"""What the kernel's own lines of this boot mean."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+
+from collectors.facts.subject import Subject
+from diagnostics.check import NODE, Limits, check
+from diagnostics.finding import RANK, Evidence, Finding, Severity, Statement, Well, found
+from diagnostics.rules.kernel import KernelHit, KernelSymptoms, Moment
+
+QUOTED = 4
+# The heat of one socket is told by each of its CPUs.
+OF_THE_NODE = frozenset({"cpu_thermal_throttle"})
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+
+
+class KernelLogLimits(Limits, frozen=True, kw_only=True):
+    """What counts as recent, and whose lines are believed."""
+
+    recent_h: Annotated[
+        float, msgspec.Meta(gt=0, description="hours for which a line counts as of now")
+    ] = 24.0
+    written_lines: Annotated[
+        bool,
+        msgspec.Meta(description="believe what programs write to /dev/kmsg too; for trials only"),
+    ] = False
+
+
+@check(
+    "driver.kernel_log",
+    stage="driver",
+    faults=(
+        "gpu_fell_off_bus",
+        "gsp_timeout",
+        "gpu_init_failed",
+        "gpu_reset_required",
+        "ecc_uncorrectable",
+        "row_remap_pending",
+        "row_remap_failed",
+        "nvlink_error",
+        "xid_<n>",
+        "pcie_error",
+        "pcie_correctable_errors",
+        "cpu_machine_check",
+        "host_memory_uncorrectable",
+        "host_memory_correctable",
+        "cpu_soft_lockup",
+        "cpu_thermal_throttle",
+        "storage_io_error",
+        "read_only_filesystem",
+        "storage_hang",
+        "ib_hca_fatal",
+        "ib_port_down",
+        "nic_link_down",
+        "ib_cable_overheat",
+        "hca_slot_power_low",
+    ),
+    proved="documented",
+)
+def kernel_log(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Statement]:
+    """No line of the kernel's log of this boot means a fault.
+
+    It is the first to know: of a GPU off the bus, of memory that failed, of a disk or adapter that
+    no longer answers; what a job reports minutes later follows from it. An event counts for a day,
+    a condition until a later line ends it; what is over or older is a note.
+    """
+    hits = [hit for hit in seen.hits if hit.by_kernel or limits.written_lines]
+    for same in _alike(hits):
+        yield _told(seen, same, limits)
+    if not hits:
+        lost = f", {seen.lost:,} more were lost" if seen.lost else ""
+        yield Well(f"none of {seen.records:,} kernel records means a fault{lost}")
+
+
+def _alike(hits: Sequence[KernelHit]) -> Iterator[list[KernelHit]]:
+    """Put together what tells of one fault of one thing, by whichever rule it was found."""
+    groups: dict[tuple[str, str, str | None], list[KernelHit]] = {}
+    for hit in hits:
+        name = None if hit.fault in OF_THE_NODE else hit.name
+        groups.setdefault((hit.fault, hit.about, name), []).append(hit)
+    yield from groups.values()
+
+
+def _told(seen: KernelSymptoms, same: Sequence[KernelHit], limits: KernelLogLimits) -> Finding:
+    """Return one finding; the gravest of its lines is its sentence, the first of them its start."""
+    told = max(same, key=lambda hit: RANK[_severity(hit, limits)])
+    latest = min(same, key=lambda hit: hit.last.age_s)
+    count = sum(hit.count for hit in same)
+    when, words = _when(told, count, max(hit.first.age_s for hit in same) - latest.last.age_s)
+    return found(
+        told.fault,
+        _severity(told, limits),
+        _subject(seen, told),
+        told.template + words,
+        *(
+            _evidence(seen, hit)
+            for hit in (told, *(hit for hit in same if hit is not told))[:QUOTED]
+        ),
+        kind=told.kind,
+        variant=".".join(filter(None, (told.rule.partition(".")[2], when))),
+        rule=told.rule,
+        count=count,
+        confidence=0.95,
+        first_seen=min((hit.first.time for hit in same if hit.first.time), default=None),
+        last_seen=latest.last.time,
+        **{
+            **told.values,
+            "span": _span(max(hit.first.age_s for hit in same) - latest.last.age_s),
+            "ago": _span(told.last.age_s),
+        },
+    )
+
+
+def _severity(hit: KernelHit, limits: KernelLogLimits) -> Severity:
+    old = hit.kind == "event" and hit.last.age_s > limits.recent_h * HOUR
+    return "info" if hit.over or old else hit.severity
+
+
+def _when(hit: KernelHit, count: int, span_s: float) -> tuple[str, str]:
+    """Return how often and when, as the end of the sentence and of its key."""
+    often = " ({count} lines in {span})" if count > 1 and span_s >= 1 else ""
+    if hit.over:
+        return f"over{'.often' if often else ''}", f"{often}, {{ago}} ago; it is over"
+    return ("often" if often else ""), f"{often}, {{ago}} ago"
+
+
+def _span(seconds: float) -> str:
+    """Return a duration in the unit that a person would use."""
+    for unit, size in (("d", 2 * DAY), ("h", 2 * HOUR), ("min", 2 * MINUTE)):
+        if seconds >= size:
+            return f"{seconds / (size / 2):.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _subject(seen: KernelSymptoms, hit: KernelHit) -> Subject:
+    if hit.about == "node" or hit.name is None:
+        return NODE
+    card = seen.cards.get(hit.name)
+    pid = hit.values.get("pid")
+    return Subject(
+        kind=hit.about,
+        name=hit.name,
+        uuid=card.uuid if card else None,
+        serial=card.serial if card else None,
+        pid=pid if isinstance(pid, int) else None,
+    )
+
+
+def _evidence(seen: KernelSymptoms, hit: KernelHit) -> Evidence:
+    """Return the line that the sentence rests on: the first one, and where the last one stands."""
+    first: Moment = hit.first
+    return Evidence(
+        source=seen.source,
+        text=first.text,
+        time=first.time,
+        time_error_s=first.time_error_s,
+        values={
+            **hit.values,
+            "sequence": first.sequence,
+            "last_sequence": hit.last.sequence,
+            "count": hit.count,
+            "lost": seen.lost,
+        },
+    )
