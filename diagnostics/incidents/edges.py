@@ -48,7 +48,8 @@ EDGES: tuple[Edge, ...] = (
     Edge("storage_hang", "gpu_idle_while_allocated", "node"),
     Edge("gpu_process_orphaned", "gpu_memory_high", "node"),
     # The kernel's own lines come first; what the driver, a check or a job says follows from them.
-    Edge("pcie_error", "gpu_fell_off_bus", "node"),
+    # The port's "Link Down" is how the host sees that the GPU left: one event, named by the GPU.
+    Edge("gpu_fell_off_bus", "pcie_error", "node"),
     Edge("gpu_fell_off_bus", "gpu_lost", "subject"),
     Edge("gpu_fell_off_bus", "gpu_handle_undetermined", "subject"),
     Edge("gpu_fell_off_bus", "gpu_init_failed", "subject"),
