@@ -14,6 +14,12 @@ SINCE = 676.0
 IN_DRIVER = ("rwsem_down_read_slowpath", "down_read", "os_acquire_rwlock_read", "rmapiLockAcquire")
 
 
+def denied(kind: str) -> dict[str, str]:
+    """Return what a user hears who is not root, on a node without the reader."""
+    detail = "only root sees this, and no reader is running"
+    return {"cause": "denied", "detail": detail, "verb": kind}
+
+
 def stuck(node: Node, places: dict[int, str], since: float, stack: tuple[str, ...] = ()) -> Node:
     """Return the node with processes in state D for *since* seconds, in these functions."""
     for pid in places:
@@ -176,7 +182,7 @@ def library_mismatch() -> Node:
 
 
 def blind_driver_stage() -> Node:
-    """Neither sysfs nor the driver's library gives an answer that can be used."""
+    """Neither sysfs, the driver's library nor the kernel log gives an answer that can be used."""
     late = {"cause": "timeout", "detail": "no answer in 5 s"}
     stood = {**late, "stuck": "pid 300140, state D, in pci_read_config"}
     crashed = {"cause": "crashed", "detail": "the helper ended with signal 11"}
@@ -185,5 +191,7 @@ def blind_driver_stage() -> Node:
     def blind(folder: Folder) -> None:
         folder.silence("files", stood, {**bus, "cap": 65_536}, seconds=5.0)
         folder.silence("nvml", crashed)
+        folder.silence("kernel_log", denied("kernel_log"))
+        folder.first.kmsg.clear()
 
     return h100().also(blind)

@@ -9,7 +9,7 @@ from tests.nodes.build.host import Mount
 from tests.nodes.build.jobs import FIRST_PID, training
 from tests.nodes.build.models import h100
 from tests.nodes.build.node import Node
-from tests.nodes.build.sick import stuck
+from tests.nodes.build.sick import denied, stuck
 
 WAITS = ("rpc_wait_bit_killable", "__rpc_execute", "nfs4_do_open", "nfs4_file_open")
 
@@ -91,20 +91,15 @@ def unseen_as_user() -> Node:
         for kind in ("holders", "kernel_log", "environ", "open_files"):
             folder.first.answers = [a for a in folder.first.answers if a["kind"] != kind]
         for kind in ("holders", "kernel_log"):
-            folder.silence(kind, _denied(kind))
+            folder.silence(kind, denied(kind))
         for drive in node.drives:
-            folder.silence("smart", _denied("smart"), {"device": drive.name})
+            folder.silence("smart", denied("smart"), {"device": drive.name})
         folder.first.kmsg.clear()
         targets = [str(peer.lid) for peer in node.peers]
         for target in targets:
             argv = ("ibping", "-f", "-c", "10", "-t", "200", "-L", target)
             closed = "ibping: iberror: failed: Failed to open '(null)' port '0'\n"
             folder.command(*argv, stderr=closed, status=1)
-        folder.silence("ibping", _denied("ibping"), {"targets": targets})
+        folder.silence("ibping", denied("ibping"), {"targets": targets})
 
     return node.also(user)
-
-
-def _denied(kind: str) -> dict[str, str]:
-    detail = "only root sees this, and no reader is running"
-    return {"cause": "denied", "detail": detail, "verb": kind}
