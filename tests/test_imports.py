@@ -64,8 +64,9 @@ def test_explain(tmp_path: Path) -> None:
 def test_replay(tmp_path: Path) -> None:
     """`run --replay` walks a recording: no HTTP, no daemon log, no binding to this machine.
 
-    Settings are people's text, and this recording holds some: pydantic reads them.
+    Settings are people's text, and this recording holds some: pydantic reads them. The kernel log
+    is searched by rules.
     """
     settings = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
-    expected = {"asyncio", "click"} | STRUCTS | settings
+    expected = {"asyncio", "click", "hyperscan"} | STRUCTS | settings
     assert imported(tmp_path, "run", "--replay", str(HEALTHY)) == expected

@@ -78,6 +78,7 @@ LOG = KernelLog(
 HUNG = Missing(
     what="NVML", cause=Cause.TIMEOUT, detail="no answer in 15 s", stuck="pid 47, state D"
 )
+NOT_ASKED = Missing(what="NVML", cause=Cause.NOT_RECORDED, detail="the health was not asked")
 LOST = GpuSnapshot(
     count=2, gpus=(Gpu(index=0, pci="0000:1b:00.0", minor=0), Gpu(index=3, error=15))
 )
@@ -137,13 +138,13 @@ BUS = PciGpus(
         ),
         pytest.param(
             answers,
-            (HUNG, BUS, HELD, TABLE),
+            (HUNG, NOT_ASKED, BUS, HELD, TABLE),
             "the driver did not answer NVML (no answer in 15 s): pid 47, state D",
             id="hung",
         ),
         pytest.param(
             answers,
-            (LOST, BUS, HELD, TABLE),
+            (LOST, NOT_ASKED, BUS, HELD, TABLE),
             "NVML reports GPU 3 (0000:4e:00.0) as lost (code 15); python (pid 4100, job 88123) and "
             "1 more have it open",
             id="lost",
