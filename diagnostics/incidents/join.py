@@ -10,6 +10,7 @@ from diagnostics.document import Incident, NextStep
 from diagnostics.finding import RANK, STAGES, Finding, Text
 from diagnostics.incidents import look
 from diagnostics.incidents.edges import EDGES, Edge
+from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
 
 
@@ -122,7 +123,7 @@ def _sentence(root: Finding, follows: int) -> str:
 
 
 def _next(root: Finding, node: str | None, pages: dict[str, Page]) -> tuple[NextStep, ...]:
-    page = pages.get(root.fault)
+    page = pages.get(named(root.fault))
     if page is None:
         return ()
     return (NextStep(why=page.title, command=look.command(page.look, root, node)),)

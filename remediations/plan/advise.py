@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from diagnostics.document import Incident, PlanLine
 from diagnostics.finding import Finding
 from diagnostics.incidents import look
+from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
 
 NAME = "advise"
@@ -26,5 +27,5 @@ def propose(
             risk=page.never,
         )
         for incident in incidents
-        if (root := by_id[incident.root]) and (page := pages.get(root.fault))
+        if (root := by_id[incident.root]) and (page := pages.get(named(root.fault)))
     )

@@ -108,7 +108,7 @@ def journal(after: int) -> dict[str, Any]:
 
 
 def journalctl(*options: str) -> bytes:
-    """Return what journalctl prints as JSON, up to a cap; *options* are this program's own words."""
+    """Return what journalctl prints as JSON, up to a cap; *options* are words of this program."""
     tool = next((path for path in JOURNALCTL if os.access(path, os.X_OK)), None)
     if tool is None:
         raise Refused("no_tool", "journalctl is not installed")

@@ -41,7 +41,7 @@ class KernelLogLimits(Limits, frozen=True, kw_only=True):
         "row_remap_pending",
         "row_remap_failed",
         "nvlink_error",
-        "xid_<n>",
+        "xid_other",
         "pcie_error",
         "pcie_correctable_errors",
         "cpu_machine_check",
