@@ -7,6 +7,7 @@ import msgspec
 
 from collectors.facts.answers import Files
 from collectors.facts.observation import Missing, Observation
+from collectors.facts.owner import owner
 from collectors.facts.wanted import Expect, Wanted
 from collectors.jobs import slurm_conf
 from collectors.jobs.slurm_conf import Said
@@ -16,6 +17,8 @@ from collectors.node.protocol import Node
 FOLDERS = ("/etc/slurm", "/run/slurm/conf", "/etc/slurm-llnl", "/usr/local/etc/slurm")
 KUBELET = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
 RESOURCES = frozenset({"nvidia.com/gpu", "nvidia.com/gpu.shared"})
+OWN_CGROUP = "/proc/self/cgroup"
+CONFINING = frozenset({"slurm", "kubernetes", "docker", "podman"})
 PLAIN = re.compile(r"\w[\w.-]{0,80}\.conf")
 CAP = 1 << 20
 MOST_INCLUDED = 16
@@ -49,7 +52,8 @@ class Expected(Observation, frozen=True, kw_only=True):
     """What this node should have; None where nobody says.
 
     `product` is part of the driver's name of the GPUs that count. `silent` are sources that could
-    not be read though they may be there.
+    not be read though they may be there. `confined` is true where we run in a job or container
+    ourselves: the driver shows us only its GPUs then.
     """
 
     gpus: Stated | None = None
@@ -58,6 +62,7 @@ class Expected(Observation, frozen=True, kw_only=True):
     ib_rate_gbps: Stated | None = None
     nvme: Stated | None = None
     silent: tuple[Missing, ...] = ()
+    confined: bool = False
 
 
 class Registered(msgspec.Struct, frozen=True):
@@ -89,6 +94,7 @@ async def collect(node: Node, wanted: Wanted) -> Expected | Missing:
         ib_rate_gbps=stated(expect, "ib_rate_gbps"),
         nvme=stated(expect, "nvme"),
         silent=(gpus,) if isinstance(gpus, Missing) else (),
+        confined=await _confined(node),
     )
 
 
@@ -99,6 +105,12 @@ def stated(expect: Expect, name: str) -> Stated | None:
         return None
     source = "the settings' table [expect]"
     return Stated(number=number, by="settings", source=source, text=f"{name} = {number:g}")
+
+
+async def _confined(node: Node) -> bool:
+    seen = await node.files(OWN_CGROUP)
+    text = None if isinstance(seen, Missing) else seen.get(OWN_CGROUP)
+    return owner(text or "").kind in CONFINING
 
 
 async def _slurm(node: Node) -> Stated | Missing | None:

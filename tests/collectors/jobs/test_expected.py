@@ -97,6 +97,14 @@ def test_a_recording_without_slurm_says_so(tmp_path: Path) -> None:
     assert (None, [Cause.NOT_RECORDED]) == (got.gpus, [m.cause for m in got.silent])
 
 
+def test_we_may_run_in_a_job_ourselves(tmp_path: Path) -> None:
+    """In a job the driver shows the job's GPUs alone, whatever the node has."""
+    job = {"/proc/self/cgroup": "0::/system.slice/slurmstepd.scope/job_88123/step_0/user/task_0\n"}
+    login = {"/proc/self/cgroup": "0::/user.slice/user-1000.slice/session-3.scope\n"}
+    told = [seen(tmp_path / "job", job).confined, seen(tmp_path / "login", login).confined]
+    assert [True, False] == told
+
+
 async def test_live() -> None:
     """This machine is asked without an error, whatever it has."""
     node = Live()

@@ -1,0 +1,203 @@
+"""Whether each GPU has the PCIe lanes and speed of its siblings, and loses no packets."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+
+from collectors.facts.observation import Missing
+from collectors.gpu.health import GpuHealth, GpuReading
+from collectors.gpu.pcie import PciDevice, PciTree
+from diagnostics.check import Limits, check
+from diagnostics.checks.gpu import asked
+from diagnostics.finding import Evidence, Finding, Severity, Statement, Well, found
+from diagnostics.knowledge.models import of_name
+
+# Desktop cards also give lanes back while they idle; cards for servers keep theirs.
+DESKTOP = "GeForce"
+
+NARROW = "GPU {gpu} has {width} of {most} PCIe lanes{others}{drives}"
+ALIKE = "all {number} GPUs of this product have {width} of {most} PCIe lanes"
+SLOW = "GPU {gpu} runs its PCIe link at generation {now} {when}, {usual} is {whose}"
+
+
+class PcieLimits(Limits, frozen=True, kw_only=True):
+    """When a link counts as slow or lossy."""
+
+    replays_per_s: Annotated[
+        float, msgspec.Meta(gt=0, description="packets a second that are sent again")
+    ] = 5.0
+    busy_percent: Annotated[
+        float, msgspec.Meta(gt=0, le=100, description="% of use at which the generation counts")
+    ] = 50.0
+
+
+@check(
+    "gpu.pcie",
+    stage="driver",
+    faults=("pcie_link_degraded", "pcie_replay_rate"),
+    proved="documented",
+)
+def pcie(health: GpuHealth, tree: PciTree | Missing, limits: PcieLimits) -> Iterator[Statement]:
+    """Each GPU's PCIe link is as wide and fast as its siblings', and repeats no packets.
+
+    Data loading, checkpoints and network traffic all pass it. An idle GPU lowers its generation to
+    save power; many boards give each GPU half of the lanes it could use; and a replay counter has
+    counted since boot. So only what differs from the siblings, or grows now, is a fault.
+    """
+    if (why := asked.asked(health)) is not None:
+        yield why
+        return
+    before = {gpu.key: gpu for gpu in health.before}
+    told = [gpu for gpu in health.answering() if gpu.pcie.width]
+    findings: list[Finding] = []
+    for group in asked.by_product(told):
+        findings += _narrow(group, tree)
+        for gpu in group:
+            findings += _slow(gpu, before.get(gpu.key), group, limits)
+    findings += [f for then, now in health.watched() if (f := _replays(then, now, health, limits))]
+    yield from findings
+    if not told:
+        yield from (asked.unread(gpu, "PCIe width") for gpu in health.answering())
+    elif not findings:
+        yield Well(message=f"{asked.some(health, told)}: {_links(told)}")
+
+
+def _narrow(group: Sequence[GpuReading], tree: PciTree | Missing) -> Iterator[Finding]:
+    """Yield what is narrower than its siblings; one note where all are equally narrow."""
+    widths = {gpu.pcie.width for gpu in group}
+    if len(widths) == 1 and len(group) > 1:
+        gpu = group[0]
+        if (gpu.pcie.width or 0) < (gpu.pcie.max_width or 0):
+            yield _alike(gpu, len(group))
+        return
+    for gpu in group:
+        usual = asked.usual(other.pcie.width for other in group if other is not gpu)
+        width, most = gpu.pcie.width or 0, gpu.pcie.max_width or 0
+        if usual is not None and width < usual:
+            yield _lanes(gpu, usual, tree)
+        elif width < most and usual is None:
+            yield _lanes(gpu, None, tree)
+
+
+def _alike(gpu: GpuReading, number: int) -> Finding:
+    return found(
+        "pcie_link_degraded",
+        "info",
+        asked.subject(gpu),
+        ALIKE,
+        _evidence(gpu),
+        variant="alike",
+        confidence=0.3,
+        number=number,
+        width=gpu.pcie.width,
+        most=gpu.pcie.max_width,
+    )
+
+
+def _lanes(gpu: GpuReading, usual: int | None, tree: PciTree | Missing) -> Finding:
+    saving = DESKTOP in (gpu.name or "") and not gpu.utilisation_percent
+    severity: Severity = "info" if usual is None or saving else "warning"
+    near = _drives(gpu, tree)
+    model = of_name(gpu.name)
+    # NVML's maximum is that of GPU and slot; the table's, where it is known, that of the GPU.
+    most = max(gpu.pcie.max_width or 0, usual or 0, (model and model.pcie_width) or 0)
+    places = ", ".join(drive.address for drive in near)
+    return found(
+        "pcie_link_degraded",
+        severity,
+        asked.subject(gpu),
+        NARROW,
+        _evidence(gpu),
+        *(
+            Evidence(source="/sys/devices/" + "/".join((*drive.above, drive.address)))
+            for drive in near
+        ),
+        variant="lanes" if usual else "alone",
+        confidence=0.9 if severity == "warning" else 0.3,
+        gpu=asked.named(gpu),
+        width=gpu.pcie.width,
+        most=most,
+        others=f", its siblings have {usual}" if usual else "",
+        drives=f"; NVMe at the same port or slot: {places}" if near else "",
+    )
+
+
+def _drives(gpu: GpuReading, tree: PciTree | Missing) -> list[PciDevice]:
+    """Return the drives below the GPU's root port, or below another port of the same slot.
+
+    A slot whose lanes the firmware has divided shows as ports 01.0, 01.1 and so on, of one device.
+    """
+    place = None if isinstance(tree, Missing) else tree.at(asked.address(gpu))
+    if isinstance(tree, Missing) or place is None or place.root_port is None:
+        return []
+    slot = place.root_port.rpartition(".")[0]
+    return [d for d in tree.of("nvme") if (d.root_port or "").rpartition(".")[0] == slot]
+
+
+def _slow(
+    gpu: GpuReading, before: GpuReading | None, group: Sequence[GpuReading], limits: PcieLimits
+) -> Iterator[Finding]:
+    """Yield a maximum below the siblings', else a generation that stays low under load."""
+    others = [other for other in group if other is not gpu]
+    usual = asked.usual(other.pcie.max_generation for other in others)
+    most, now = gpu.pcie.max_generation, gpu.pcie.generation
+    if usual is not None and most is not None and most < usual:
+        yield _generation(gpu, most, usual, "at most", "what its siblings can")
+    elif before is not None and most is not None and now is not None:
+        reached = max(now, before.pcie.generation or 0)
+        if reached < most and _busy(gpu, limits) and _busy(before, limits):
+            alike = asked.usual(other.pcie.generation for other in others if _busy(other, limits))
+            if alike is None or alike > reached:
+                yield _generation(gpu, reached, most, "under load", "its maximum")
+
+
+def _busy(gpu: GpuReading, limits: PcieLimits) -> bool:
+    return (gpu.utilisation_percent or 0) >= limits.busy_percent
+
+
+def _generation(gpu: GpuReading, now: int, usual: int, when: str, whose: str) -> Finding:
+    return found(
+        "pcie_link_degraded",
+        "warning",
+        asked.subject(gpu),
+        SLOW,
+        _evidence(gpu),
+        variant="maximum" if when == "at most" else "load",
+        gpu=asked.named(gpu),
+        now=now,
+        when=when,
+        usual=usual,
+        whose=whose,
+    )
+
+
+def _replays(
+    then: GpuReading, now: GpuReading, health: GpuHealth, limits: PcieLimits
+) -> Finding | None:
+    if then.pcie.replays is None or now.pcie.replays is None or health.watched_s <= 0:
+        return None
+    more = now.pcie.replays - then.pcie.replays
+    rate = more / health.watched_s
+    if rate < limits.replays_per_s:
+        return None
+    return found(
+        "pcie_replay_rate",
+        "warning",
+        asked.subject(now),
+        "GPU {gpu} sent {more} PCIe packets again in {seconds:g} s; {total} since its driver began",
+        _evidence(now),
+        gpu=asked.named(now),
+        more=more,
+        seconds=health.watched_s,
+        total=now.pcie.replays,
+    )
+
+
+def _evidence(gpu: GpuReading) -> Evidence:
+    return Evidence(source=asked.WHAT, values=msgspec.structs.asdict(gpu.pcie))
+
+
+def _links(told: Sequence[GpuReading]) -> str:
+    widths = sorted({gpu.pcie.width or 0 for gpu in told})
+    return f"{' and '.join(map(str, widths))} PCIe lanes"
