@@ -11,6 +11,7 @@ from collectors.gpu import (
     bus,
     device_nodes,
     fabric_manager,
+    firmware,
     health,
     modules,
     nvml,
@@ -32,7 +33,7 @@ from collectors.host import (
     raid,
 )
 from collectors.jobs import expected, running
-from collectors.kernel import log
+from collectors.kernel import last_boot, log
 from collectors.network import cards, ibping, interfaces, ping, ports
 
 Collect = Callable[..., Awaitable[Observation | Missing]]
@@ -74,6 +75,7 @@ SOURCES: tuple[Source, ...] = (
     source(expected.collect),
     source(nvml.collect),
     source(health.collect),
+    source(firmware.collect),
     source(memory.collect),
     source(descriptors.collect),
     source(clock.collect),
@@ -84,6 +86,7 @@ SOURCES: tuple[Source, ...] = (
     source(raid.collect),
     source(open_files.collect),
     source(log.collect),
+    source(last_boot.collect),
     source(bus.collect),
     source(modules.collect),
     source(device_nodes.collect),

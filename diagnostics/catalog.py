@@ -8,8 +8,9 @@ from diagnostics.check import Check
 from diagnostics.checks.bmc import answers as bmc_answers
 from diagnostics.checks.bmc import chassis, coolant, events, fans, inlet, power
 from diagnostics.checks.driver import answers, bus, device_nodes, modules, versions
+from diagnostics.checks.gpu import firmware, identity, memory_errors, modes, recovery
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
-from diagnostics.checks.kernel import log
+from diagnostics.checks.kernel import last_boot, log
 from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
 from diagnostics.checks.processes import (
     blocked,
@@ -44,11 +45,17 @@ PROCESSES: tuple[Check, ...] = (
 )
 DRIVER: tuple[Check, ...] = (
     log.kernel_log,
+    last_boot.last_boot,
     modules.modules,
     versions.versions,
     bus.bus,
     device_nodes.device_nodes,
     answers.answers,
+    recovery.recovery,
+    memory_errors.memory_errors,
+    identity.identity,
+    modes.modes,
+    firmware.firmware,
     bmc_answers.answers,
     inlet.inlet,
     chassis.chassis,
