@@ -53,7 +53,7 @@ class Judged:
         """Return whether the told root causes are the true ones, the gravest first."""
         verdict = self.truth.verdict or ("ok" if self.truth.healthy else self.verdict)
         first = self.told[:1] == self.truth.roots[:1]
-        return first and set(self.told) == set(self.truth.roots) and verdict == self.verdict
+        return first and sorted(self.told) == sorted(self.truth.roots) and verdict == self.verdict
 
     @property
     def false_alarm(self) -> bool:
@@ -79,7 +79,7 @@ def judge(name: str, truth: Truth, document: Document) -> Judged:
     return Judged(
         name=name,
         truth=truth,
-        told=tuple(dict.fromkeys(roots)),
+        told=tuple(roots),
         spurious=tuple(dict.fromkeys(f["fault"] for f in loud if f["fault"] not in allowed)),
         verdict=document.verdict,
     )

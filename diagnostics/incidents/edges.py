@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-Same = Literal["node", "subject", "job", "pid"]
+# `whole`: the consequence is told of the node as a whole, the cause of one thing of it.
+Same = Literal["node", "subject", "job", "pid", "whole"]
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -76,6 +77,10 @@ EDGES: tuple[Edge, ...] = (
     Edge("cpu_machine_check", "kernel_panic", "node"),
     Edge("host_memory_uncorrectable", "kernel_panic", "node"),
     Edge("kernel_panic", "unexpected_reboot", "node"),
+    # The kernel's line that names no mount, and the mount that a check found.
+    Edge("storage_io_error", "storage_io_error", "whole"),
+    Edge("read_only_filesystem", "read_only_filesystem", "whole"),
+    Edge("storage_hang", "storage_hang", "whole"),
     Edge("ib_hca_fatal", "ib_port_down", "node"),
     Edge("ib_cable_overheat", "ib_port_down", "node"),
     Edge("process_oom_killed", "worker_sigkill", "node"),

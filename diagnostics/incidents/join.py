@@ -47,6 +47,8 @@ def _chain(start: str, cause_of: dict[str, str]) -> list[str]:
 def _joined(edge: Edge, cause: Finding, consequence: Finding) -> bool:
     if edge.same == "node":
         return True
+    if edge.same == "whole":
+        return consequence.subject.kind == "node" and cause.subject.kind != "node"
     if edge.same == "subject":
         return (cause.subject.kind, cause.subject.name) == (
             consequence.subject.kind,

@@ -71,6 +71,21 @@ def test_info_is_no_incident() -> None:
     )
 
 
+def test_a_line_about_the_node_follows_from_the_thing_that_a_check_names() -> None:
+    """One dead mount and the kernel's word about its server are one incident, two mounts are two."""
+    node, data, home = (
+        Subject(kind=kind, name=name)
+        for kind, name in (("node", "node"), ("mount", "/data"), ("mount", "/home"))
+    )
+    hung = [finding("storage_hang", "critical", subject=s) for s in (data, node, home)]
+    edge = Edge("storage_hang", "storage_hang", "whole")
+    found = join.explain(numbered(hung), (edge,))
+
+    assert [("/data", True), ("/home", True), ("node", False)] == sorted(
+        (f.subject.name, f.explained_by is None) for f in found
+    )
+
+
 def test_the_fingerprint_outlives_the_walk() -> None:
     """The same fault of the same thing has one fingerprint, another thing has another."""
     here, there = (Subject(kind="gpu", name=n) for n in ("0000:4e:00.0", "0000:5e:00.0"))
