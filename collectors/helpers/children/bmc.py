@@ -58,7 +58,7 @@ def bmc_sensors() -> dict[str, Any]:
     """
     with _alone():
         if fresh := kept.recent("bmc-sensors.json", KEEP_S):
-            return {**fresh[0], "age_s": round(fresh[1], 1)}
+            return {**fresh[0], "age_s": round(fresh[1], 3)}
         chosen, listed = sensors.choose(_list())
         answer = {"sensors": sensors.readings(chosen, ASK_S), "listed": listed}
         kept.keep("bmc-sensors.json", answer)

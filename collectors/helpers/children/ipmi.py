@@ -91,10 +91,15 @@ def read(stdout: str, stderr: str) -> list[Reply]:
 
 def complaint(ran: Ran) -> str:
     """Return the tool's own line about why it could not ask."""
-    lines = [line.strip() for line in (*ran.stderr.splitlines(), *ran.stdout.splitlines())]
     # What -v adds before anything is asked, and is no reason.
-    spoken = [x for x in lines if x and not x.startswith(("Loading IANA", "Running Get", "Using "))]
-    said = spoken[-1] if spoken else f"ipmitool ended with status {ran.status} and said nothing"
+    idle = ("Loading IANA", "Running Get", "Using ")
+    for stream in (ran.stderr, ran.stdout):
+        lines = [line.strip() for line in stream.splitlines()]
+        if spoken := [line for line in lines if line and not line.startswith(idle)]:
+            said = spoken[-1]
+            break
+    else:
+        said = f"ipmitool ended with status {ran.status} and said nothing"
     return "".join(c if c.isprintable() else "?" for c in said[:200])
 
 

@@ -9,6 +9,7 @@ from diagnostics.checks.bmc.reading import (
     UPPER,
     beside,
     blind,
+    counted,
     evidence,
     limit,
     read,
@@ -45,6 +46,6 @@ def chassis(seen: BmcSensors) -> Iterator[Statement]:
     if not hot and (good := read(sensors)):
         hottest = max(good, key=lambda sensor: sensor.value or 0.0)
         yield Well(
-            message=f"{len(good)} GPU sensors of the BMC, the hottest at {hottest.value:g} "
-            f"{hottest.unit}{beside(sensors, 'ones')}"
+            message=f"{counted(len(good), 'GPU sensor')} of the BMC, the hottest at "
+            f"{hottest.value:g} {hottest.unit}{beside(sensors, 'GPU sensor')}"
         )

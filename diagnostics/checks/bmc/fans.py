@@ -95,6 +95,7 @@ def _chassis(read_ones: int, listed: int) -> Finding:
 
 def _well(good: Sequence[Sensor], sensors: Sequence[Sensor], listed: int) -> str:
     values = [sensor.value or 0.0 for sensor in good]
-    of = f" of {listed}" if listed > len(sensors) else ""
+    some = f"{len(good)} of {listed}" if listed > len(sensors) else f"{len(good)}"
+    noun = "fan" if len(good) == listed == 1 else "fans"
     spread = f"{min(values):g} to {max(values):g} {good[0].unit}"
-    return f"{len(good)}{of} fans at {spread}{beside(sensors, 'fans')}"
+    return f"{some} {noun} at {spread}{beside(sensors, 'fan')}"

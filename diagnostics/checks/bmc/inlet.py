@@ -45,6 +45,5 @@ def inlet(seen: BmcSensors) -> Iterator[Statement]:
     yield from blind(sensors)
     if not hot and (good := read(sensors)):
         warmest = max(good, key=lambda sensor: sensor.value or 0.0)
-        yield Well(
-            message=f"inlet air at {warmest.value:g} {warmest.unit}{beside(sensors, 'sensors')}"
-        )
+        others = beside(sensors, "inlet sensor")
+        yield Well(message=f"inlet air at {warmest.value:g} {warmest.unit}{others}")

@@ -13,6 +13,7 @@ from diagnostics.checks.bmc.reading import (
     UPPER,
     beside,
     blind,
+    counted,
     evidence,
     limit,
     read,
@@ -173,6 +174,7 @@ def _well(supplies: Sequence[Sensor], draws: Sequence[Sensor]) -> str:
     parts = []
     if supplies:
         fitted, working = _fitted(supplies), _working(supplies)
-        parts.append(f"{len(working)} of {len(fitted)} supplies work{beside(supplies, 'ones')}")
+        of = counted(len(fitted), "supply")
+        parts.append(f"{len(working)} of {of} deliver{beside(supplies, 'supply')}")
     parts += [f"{sensor.name} {sensor.value:g} {sensor.unit}" for sensor in read(draws)]
     return ", ".join(parts) or "redundant"

@@ -83,4 +83,10 @@ def _unseen(sensor: Sensor, more: int = 0) -> Unseen:
 def beside(sensors: Sequence[Sensor], noun: str) -> str:
     """Return how many sensors said nothing, as the end of a clause that names the others."""
     silent = len(sensors) - len(read(sensors))
-    return f", {silent} silent {noun}" if silent else ""
+    return f", {counted(silent, noun)} silent" if silent else ""
+
+
+def counted(many: int, noun: str) -> str:
+    """Return a number with its noun."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{many} {noun if many == 1 else plural}"

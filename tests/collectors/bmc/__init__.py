@@ -1,0 +1,1 @@
+"""Tests of what the BMC is asked and how its answers are read."""

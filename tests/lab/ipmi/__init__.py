@@ -1,0 +1,1 @@
+"""A simulated BMC, and the real ipmitool that asks it."""
