@@ -72,7 +72,7 @@ def test_info_is_no_incident() -> None:
 
 
 def test_a_line_about_the_node_follows_from_the_thing_that_a_check_names() -> None:
-    """One dead mount and the kernel's word about its server are one incident, two mounts are two."""
+    """A dead mount and the kernel's word about its server are one incident, two mounts two."""
     node, data, home = (
         Subject(kind=kind, name=name)
         for kind, name in (("node", "node"), ("mount", "/data"), ("mount", "/home"))
