@@ -24,6 +24,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 KINDS: Mapping[str, Kind] = {
     "kernel_log": Kind(resource="kernel_log", privileged=True),
+    "pstore": Kind(resource="pstore", privileged=True, files=True),
+    "boot_before": Kind(resource="boot_before", privileged=True),
     "holders": Kind(resource="proc", privileged=True, files=True),
     "open_files": Kind(resource="proc", privileged=True, files=True),
     # These two wait for a lock of the process that they ask about, and it may be a stuck one.

@@ -101,18 +101,18 @@ def _number(record: bytes) -> int | None:
 
 def journal(after: int) -> dict[str, Any]:
     """Return what the journal holds of this boot's kernel."""
-    lines = list(numbered(entries(journalctl(*THIS_BOOT)), after))
+    lines = list(numbered(entries(journalctl(FIELDS, *THIS_BOOT)), after))
     if not lines and after < 0:
         raise Refused("denied", "the journal holds no kernel message of this boot")
     return {"lines": lines, "lost": 0, "source": "journald"}
 
 
-def journalctl(*options: str) -> bytes:
-    """Return what journalctl prints as JSON, up to a cap; *options* are words of this program."""
+def journalctl(fields: str, *options: str) -> bytes:
+    """Return what journalctl prints as JSON, up to a cap; all words are this program's own."""
     tool = next((path for path in JOURNALCTL if os.access(path, os.X_OK)), None)
     if tool is None:
         raise Refused("no_tool", "journalctl is not installed")
-    argv = (tool, "--output=json", f"--output-fields={FIELDS}", "--no-pager", "--quiet", *options)
+    argv = (tool, "--output=json", f"--output-fields={fields}", "--no-pager", "--quiet", *options)
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
     process = subprocess.Popen(  # noqa: S603 - fixed program, and words that no caller chooses
         argv,

@@ -9,6 +9,7 @@ from collectors.helpers.children import (
     files,
     host,
     kernel,
+    last_boot,
     loop,
     network,
     processes,
@@ -30,6 +31,8 @@ OWN: loop.Verbs = {
 # What the socket serves too; no argument is a command, nor a path but a mount point's.
 PRIVILEGED: loop.Verbs = {
     "kernel_log": kernel.kernel_log,
+    "pstore": last_boot.pstore,
+    "boot_before": last_boot.boot_before,
     "holders": processes.holders,
     "environ": processes.environ,
     "blocked": processes.blocked,
