@@ -6,7 +6,7 @@ from tests.nodes.build import logs
 from tests.nodes.build.boot import NOTE, WARNING
 from tests.nodes.build.folder import Folder
 from tests.nodes.build.jobs import CGROUP, FIRST_PID, training
-from tests.nodes.build.models import DRIVER, h100
+from tests.nodes.build.models import DRIVER, h100, workstation
 from tests.nodes.build.node import Node
 
 # The Xid came at 02:10:51, 676 s before the recording was taken.
@@ -194,4 +194,4 @@ def blind_driver_stage() -> Node:
         folder.silence("kernel_log", denied("kernel_log"))
         folder.first.kmsg.clear()
 
-    return h100().also(blind)
+    return workstation().also(blind)
