@@ -17,6 +17,11 @@ from collectors.node.recording.secrets import (
 )
 
 # 14,1043,5123502,-;a line that a program wrote: the priority's bits above 7 are its facility
+# Command line: BOOT_IMAGE=/vmlinuz root=UUID=... site.token=...
+# Unknown kernel command line parameters "site.token=...", will be passed to user space.
+BOOT_LINE = re.compile(r"(?i:(?<=command line: )|(?<=command line parameters )).*")
+# Linux version 6.8.0-45-generic (builder@host) (x86_64-linux-gnu-gcc-13 ...)
+BUILT_BY = re.compile(r"(?<=\()[^\s()@]{1,64}@[^\s()]{1,255}(?=\))")
 KMSG_HEADER = re.compile(r"(?P<priority>\d+),[^;]*;")
 PROGRAM = 8
 ESCAPED_ASCII = re.compile(r"\\u00([2-7][0-9a-fA-F])")
@@ -88,7 +93,7 @@ class Scrub:
             if header is not None and program:
                 clean.append(f"{header[0]}(written by a program, left out)")
             elif not program:
-                clean.append(self._flat(line))
+                clean.append(self._flat(_without_boot(line)))
         return clean
 
     def value(self, value: Any, key: str = "") -> Any:  # noqa: ANN401 - JSON
@@ -227,3 +232,10 @@ def _allowed(name: str) -> bool:
 
 def _is_command(key: str, value: str) -> bool:
     return key in COMMAND_KEYS and bool(value.strip())
+
+
+def _without_boot(line: str) -> str:
+    """Return a kernel record without what was set at boot and who built the kernel."""
+    if "Linux version" in line:
+        line = BUILT_BY.sub("builder@host", line)
+    return BOOT_LINE.sub("(left out)", line)

@@ -255,3 +255,29 @@ def test_a_host_called_like_a_folder_renames_none(tmp_path: Path) -> None:
     first = (folder / "meta.toml").read_text().splitlines()[1]
     expected = ["files/proc/sys/vm/overcommit_memory", "meta.toml"]
     assert (kept, first) == (expected, 'node = "node-1"')
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (
+            "5,0,0,-;Linux version 6.8.0-45-generic (anna@forge7) (gcc 13.2) #45 SMP",
+            "5,0,0,-;Linux version 6.8.0-45-generic (builder@host) (gcc 13.2) #45 SMP",
+        ),
+        (
+            "6,1,0,-;Command line: BOOT_IMAGE=/vmlinuz root=LABEL=x site.key=abc",
+            "6,1,0,-;Command line: (left out)",
+        ),
+        (
+            '5,2,0,-;Unknown kernel command line parameters "site.key=abc", will be passed on',
+            "5,2,0,-;Unknown kernel command line parameters (left out)",
+        ),
+        ("6,3,9,-;nvidia 0000:4e:00.0: enabling device", "6,3,9,-;nvidia 0000:4e:00.0: enabling device"),
+    ],
+)  # fmt: skip # one record a line
+def test_a_kernel_log_tells_nothing_of_its_boot(line: str, kept: str) -> None:
+    """Boot arguments can hold anything, and a kernel names who built it: neither is kept."""
+    made = scrub()
+    made.close()
+
+    assert [kept] == made.kmsg([line])
