@@ -8,7 +8,22 @@ from diagnostics.check import Check
 from diagnostics.checks.bmc import answers as bmc_answers
 from diagnostics.checks.bmc import chassis, coolant, events, fans, inlet, power
 from diagnostics.checks.driver import answers, bus, device_nodes, modules, versions
-from diagnostics.checks.gpu import firmware, identity, memory_errors, modes, recovery
+from diagnostics.checks.gpu import (
+    clocks,
+    count,
+    fabric,
+    firmware,
+    heat,
+    identity,
+    memory_errors,
+    modes,
+    nvlink,
+    pcie,
+    peermem,
+    recovery,
+    topology,
+)
+from diagnostics.checks.gpu import power as gpu_power
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
 from diagnostics.checks.kernel import last_boot, log
 from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
@@ -51,8 +66,17 @@ DRIVER: tuple[Check, ...] = (
     bus.bus,
     device_nodes.device_nodes,
     answers.answers,
+    count.count,
     recovery.recovery,
     memory_errors.memory_errors,
+    heat.heat,
+    gpu_power.power,
+    clocks.clocks,
+    pcie.pcie,
+    nvlink.nvlink,
+    fabric.fabric,
+    topology.topology,
+    peermem.peermem,
     identity.identity,
     modes.modes,
     firmware.firmware,

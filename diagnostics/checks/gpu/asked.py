@@ -62,7 +62,8 @@ def some(health: GpuHealth, gpus: Sequence[GpuReading] | None = None) -> str:
 
 def unread(gpu: GpuReading, what: str) -> Unseen:
     """Return that the driver does not tell *what* of a GPU that answers."""
-    missing = Missing(what=f"{what} of GPU {named(gpu)}", cause=Cause.GARBLED, detail="not told")
+    detail = f"the driver does not tell the {what} of GPU {named(gpu)}"
+    missing = Missing(what=f"{what} of GPU {named(gpu)}", cause=Cause.CRASHED, detail=detail)
     return Unseen(missing=missing, subject=subject(gpu))
 
 

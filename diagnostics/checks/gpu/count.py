@@ -22,6 +22,8 @@ from diagnostics.finding import (
 )
 from diagnostics.knowledge.models import FILE, of_device
 
+# A GPU that answers, or one that we may not ask, cannot ask or that is still starting: it is there.
+NO_WORD = frozenset({None, 3, 4, 13, 27})
 BUS = "/sys/bus/pci/devices"
 
 
@@ -32,6 +34,12 @@ class Should(msgspec.Struct, frozen=True):
     who: str
     evidence: Evidence
     binding: bool = False
+    product: str | None = None
+
+    @property
+    def what(self) -> str:
+        """Return what is counted: "GPUs", or those of one product."""
+        return f"{self.product} GPUs" if self.product else "GPUs"
 
 
 class Have(msgspec.Struct, frozen=True):
@@ -91,7 +99,8 @@ def _should(
     # A scheduler counts the instances of divided GPUs, under whatever name the site gave them.
     if stated is not None and (stated.by == "settings" or not divided):
         evidence = Evidence(source=stated.source, line=stated.line, text=_text(stated))
-        return Should(round(stated.number), _who(stated), evidence, stated.binding)
+        product = said.product if said else None
+        return Should(round(stated.number), _who(stated), evidence, stated.binding, product)
     return None if isinstance(pci, Missing) else _by_board(pci)
 
 
@@ -128,7 +137,7 @@ def _answering(said: Expected | None, gpus: GpuSnapshot | Missing) -> int | None
         return None
     if said and said.confined:
         return None
-    return sum(1 for gpu in gpus.gpus if gpu.error is None and _wanted(said, gpu))
+    return sum(1 for gpu in gpus.gpus if gpu.error in NO_WORD and _wanted(said, gpu))
 
 
 def _wanted(said: Expected | None, gpu: Gpu) -> bool:
@@ -157,12 +166,13 @@ def _few(should: Should, have: Have, number: int) -> Finding:
         "gpu_count_mismatch",
         severity,
         NODE,
-        "{expected} GPUs expected by {who}; {verb}: {number}{bus}",
+        "{expected} {what} expected by {who}; {verb}: {number}{bus}",
         should.evidence,
         _seen(have),
         variant="expected",
         confidence=0.95 if should.binding else 0.6,
         expected=should.number,
+        what=should.what,
         who=should.who,
         verb="answering" if answers else "on the PCI bus",
         number=number,
@@ -175,10 +185,11 @@ def _many(should: Should, number: int) -> Finding:
         "gpu_count_mismatch",
         "info",
         NODE,
-        "{number} GPUs are here, {expected} expected by {who}",
+        "{number} {what} are here, {expected} expected by {who}",
         should.evidence,
         variant="more",
         number=number,
+        what=should.what,
         expected=should.number,
         who=should.who,
     )

@@ -86,13 +86,13 @@ def _reach(heat: Heat, limits: HeatLimits) -> Reach | None:
 def _core(heat: Heat, limits: HeatLimits) -> Reach | None:
     if heat.margin_c is not None:
         hard = HARD_MARGIN_C if heat.slowdown_margin_c is None else heat.slowdown_margin_c
-        text = f"{heat.margin_c} C left of its margin; the hardware slows it down at {hard} C"
+        text = f"{heat.margin_c} C left until it slows down; its hardware does so at {hard} C"
         if heat.margin_c <= hard:
             return Reach("critical", "margin", text)
         return Reach("warning", "margin", text) if heat.margin_c <= limits.margin_c else None
     now, slowdown, most = heat.gpu_c or 0, heat.slowdown_c or 0, heat.gpu_max_c or 0
     if slowdown > 0 and now >= slowdown:
-        return Reach("critical", "slowdown", f"{now} C; the hardware slows it down at {slowdown} C")
+        return Reach("critical", "slowdown", f"{now} C; its hardware slows down at {slowdown} C")
     if most > 0 or slowdown > 0:
         line = most if most > 0 else slowdown - limits.margin_c
         known = f"made to run at {line} C at most" if most > 0 else f"it slows down at {slowdown} C"

@@ -101,9 +101,20 @@ def _off(gpu: GpuReading, missing: Sequence[int], known: str, severity: Severity
         gpu=asked.named(gpu),
         up=sum(1 for link in _known(gpu) if link.active),
         count=len(_known(gpu)),
-        missing=", ".join(map(str, missing)),
+        missing=_spans(missing),
         known=known,
     )
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """Return `0-5, 7` for six links in a row and one more."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    return ", ".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
 
 
 def _errors(

@@ -162,8 +162,8 @@ def _no_peer(gpus: Sequence[GpuReading], pairs: Sequence[Pair]) -> Iterator[Find
         "gpu_topology_degraded",
         "warning",
         asked.subject(names[worst]),
-        "GPU {gpu} and {count} others cannot read each other's memory (code {code}); {good} other "
-        "pairs can",
+        "GPU {gpu} and {count} of the others cannot read each other's memory (code {code}); "
+        "{good} other pairs can",
         Evidence(source=asked.WHAT, values={"pairs": [[p.one, p.other, p.peer_read] for p in bad]}),
         variant="peer",
         gpu=asked.named(names[worst]),
