@@ -272,9 +272,12 @@ def test_a_host_called_like_a_folder_renames_none(tmp_path: Path) -> None:
             '5,2,0,-;Unknown kernel command line parameters "site.key=abc", will be passed on',
             "5,2,0,-;Unknown kernel command line parameters (left out)",
         ),
-        ("6,3,9,-;nvidia 0000:4e:00.0: enabling device", "6,3,9,-;nvidia 0000:4e:00.0: enabling device"),
+        (
+            "6,3,9,-;nvidia 0000:4e:00.0: enabling device",
+            "6,3,9,-;nvidia 0000:4e:00.0: enabling device",
+        ),
     ],
-)  # fmt: skip # one record a line
+)
 def test_a_kernel_log_tells_nothing_of_its_boot(line: str, kept: str) -> None:
     """Boot arguments can hold anything, and a kernel names who built it: neither is kept."""
     made = scrub()
