@@ -88,6 +88,7 @@ verification: $(VENV)/.installed-test ## write the generated part of docs/verifi
 .PHONY: bench
 bench: $(VENV)/.installed-test ## seconds and memory of the commands, beside a bare Python
 	@$(BIN)/python -m bench.run $(ARGS)
+	@$(BIN)/python -m bench.nvml
 
 .PHONY: score
 score: $(VENV)/.installed-test ## how often the diagnosis of recorded nodes is true (CORPUS=DIR: and of real logs)
