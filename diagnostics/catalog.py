@@ -27,6 +27,7 @@ from diagnostics.checks.gpu import power as gpu_power
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
 from diagnostics.checks.kernel import last_boot, log
 from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
+from diagnostics.checks.network import expected as expected_ports
 from diagnostics.checks.processes import (
     blocked,
     gpu_memory,
@@ -36,6 +37,7 @@ from diagnostics.checks.processes import (
     sharing,
     zombie,
 )
+from diagnostics.checks.storage import expected as expected_drives
 from diagnostics.checks.storage import latency, mounts, network_files, nvme, raid
 from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 
@@ -54,6 +56,7 @@ PROCESSES: tuple[Check, ...] = (
     governor.governor,
     mounts.mounts,
     latency.latency,
+    expected_drives.expected,
     nvme.nvme,
     raid.raid,
     network_files.network_files,
@@ -90,6 +93,7 @@ DRIVER: tuple[Check, ...] = (
 )
 NETWORK: tuple[Check, ...] = (
     devices.devices,
+    expected_ports.expected,
     ports.ports,
     interfaces.interfaces,
     ibping.ibping,

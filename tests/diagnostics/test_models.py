@@ -64,7 +64,7 @@ def test_no_name_stands_twice() -> None:
 @pytest.mark.parametrize("text", ["[1eb8]\nnames = 3", "[1eb8]\nnames = []\nwidth = 4", "[1eb8"])
 def test_a_broken_table_names_its_file(text: str) -> None:
     """Whoever adds a product reads where the mistake is."""
-    with pytest.raises(ModelsError, match="models.toml"):
+    with pytest.raises(ModelsError, match=r"models\.toml"):
         parse(text)
 
 
