@@ -27,7 +27,7 @@ JOURNALCTL = ("/usr/bin/journalctl", "/bin/journalctl")
 FIELDS = "MESSAGE,PRIORITY,SYSLOG_FACILITY,_SOURCE_MONOTONIC_TIMESTAMP"
 JOURNAL_BYTES = 16 << 20
 JOURNAL_S = 4.0
-THIS_BOOT = ("--dmesg", "--boot", f"--lines={MOST_RECORDS}")
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 # Actions of syslog(2).
 READ_ALL, SIZE_BUFFER = 3, 10
@@ -101,10 +101,17 @@ def _number(record: bytes) -> int | None:
 
 def journal(after: int) -> dict[str, Any]:
     """Return what the journal holds of this boot's kernel."""
-    lines = list(numbered(entries(journalctl(FIELDS, *THIS_BOOT)), after))
+    text = journalctl(FIELDS, "--dmesg", f"--boot={boot_id()}", f"--lines={MOST_RECORDS}")
+    lines = list(numbered(entries(text), after))
     if not lines and after < 0:
         raise Refused("denied", "the journal holds no kernel message of this boot")
     return {"lines": lines, "lost": 0, "source": "journald"}
+
+
+def boot_id() -> str:
+    """Return the id of this boot as the journal writes it; `--boot` alone can mean an older one."""
+    with open(BOOT_ID, encoding="ascii") as file:
+        return file.read(64).strip().replace("-", "")
 
 
 def journalctl(fields: str, *options: str) -> bytes:
@@ -157,7 +164,8 @@ def entries(text: bytes) -> Iterator[tuple[int, int, str]]:
             plain = said if isinstance(said, str) else bytes(said).decode("utf-8", "replace")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-        yield (facility << 3) | (level & 7), us, plain
+        if facility >= 0 and us >= 0:
+            yield (facility << 3) | (level & 7), us, plain
 
 
 def ring_by_syslog(after: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import struct
 from typing import Any
 
@@ -25,7 +26,6 @@ LAST_LINES = 200
 KERNEL_LINES = 20
 LINE_CAP = 500
 FIELDS = "MESSAGE,_TRANSPORT,_COMM,_UID"
-BEFORE = ("--boot=-1", f"--lines={LAST_LINES}")
 # Who says that the machine is taken down, and in which words:
 # System is rebooting.   System is powering down.          (systemd-logind)
 # Shutting down.   Reached target Reboot.   Reached target System Reboot.   (systemd)
@@ -81,20 +81,26 @@ def pstore(root: str = "/") -> dict[str, Any]:
 
 
 def _end(root: str, path: str, cap: int) -> dict[str, Any] | None:
-    """Return the last part of a plain file; None of anything else."""
+    """Return the last part of a plain file of root's; None of anything else.
+
+    Every user may write below /var/crash on some systems: a link there would lend root's eyes, and
+    a file would be a panic that never was.
+    """
+    folder, _, name = path.rpartition("/")
     try:
-        place = rooted.resolve(root, path)
+        place = f"{rooted.resolve(root, folder)}/{name}"
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(handle, "rb", buffering=0) as file:
-        try:
-            seen = os.fstat(handle)
-            # Files of pstore say their true size; a folder cannot be read, and is passed over.
-            file.seek(max(seen.st_size - cap, 0))
-            text = file.read(cap) or b""
-        except OSError:
+    try:
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_uid not in (0, os.geteuid()):
             return None
+        text = os.pread(handle, cap, max(seen.st_size - cap, 0))
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
     return {"mtime": seen.st_mtime, "text": text.decode("utf-8", "backslashreplace")}
 
 
@@ -108,7 +114,8 @@ def boot_before() -> dict[str, Any]:
 
 def _journal() -> dict[str, Any] | None:
     try:
-        text = kernel.journalctl(FIELDS, *BEFORE)
+        before = f"--boot={kernel.boot_id()}-1"
+        text = kernel.journalctl(FIELDS, before, f"--lines={LAST_LINES}")
     except Refused as no:
         if no.cause == "timeout":
             raise

@@ -79,7 +79,10 @@ def test_a_recording_holds_the_log_as_kmsg_gives_it(tmp_path: Path) -> None:
     (tmp_path / "r" / "kmsg.log").write_text("6,1,1000000,-;hello\n")
     node = Recorded(tmp_path / "r")
     expected = KernelLog(
-        records=(record(1, 1.0, 6, "hello"),), boot_time=1796000000.0, uptime_s=7200.25
+        records=(record(1, 1.0, 6, "hello"),),
+        boot_id="5f0c2c1e-6a37-4b62-9a57-0d8d9c0f7e11",
+        boot_time=1796000000.0,
+        uptime_s=7200.25,
     )
 
     assert expected == asyncio.run(collect(node, Wanted()))
@@ -139,9 +142,16 @@ def test_age_and_wall_clock_of_a_record() -> None:
     old, new = record(1, 100.0, 6, "old"), record(2, 400.0, 6, "new")
     known = KernelLog(records=(old, new), boot_time=1000.0, uptime_s=1100.0)
     unknown = KernelLog(records=(old, new))
-    expected = (1000.0, 300.0, 1100.0, None)
+    expected = (1000.0, 300.0, 1100.0, None, 1.0, None)
 
-    assert expected == (known.age_s(old), unknown.age_s(old), known.wall(old), unknown.wall(old))
+    assert expected == (
+        known.age_s(old),
+        unknown.age_s(old),
+        known.wall(old),
+        unknown.wall(old),
+        known.wall_error_s(old),
+        unknown.wall_error_s(old),
+    )
 
 
 @pytest.mark.root
