@@ -67,11 +67,18 @@ def heat(health: GpuHealth, limits: HeatLimits) -> Iterator[Statement]:
 def _judge(gpu: GpuReading, before: GpuReading | None, limits: HeatLimits) -> Finding | None:
     reach = _reach(gpu.heat, limits)
     if before is not None:
-        earlier = _reach(before.heat, limits)
+        earlier = _reach(_with_limits(before.heat, gpu.heat), limits)
         reach = min((reach, earlier), key=_rank) if reach and earlier else None
         if bits := (gpu.clocks.reasons or 0) & (before.clocks.reasons or 0) & (SOFTWARE | HARDWARE):
             return _slowed(gpu, bits, reach)
     return _hot(gpu, reach) if reach else None
+
+
+def _with_limits(before: Heat, now: Heat) -> Heat:
+    """Return the earlier temperatures beside the limits, which are read once."""
+    return msgspec.structs.replace(
+        now, gpu_c=before.gpu_c, memory_c=before.memory_c, margin_c=before.margin_c
+    )
 
 
 def _rank(reach: Reach) -> int:

@@ -149,17 +149,21 @@ def _slow(
         if reached < most and _busy(gpu, limits) and _busy(before, limits):
             alike = asked.usual(other.pcie.generation for other in others if _busy(other, limits))
             if alike is None or alike > reached:
-                yield _generation(gpu, reached, most, "under load", "its maximum")
+                yield _generation(
+                    gpu, reached, most, "under load", "its maximum", sure=alike is not None
+                )
 
 
 def _busy(gpu: GpuReading, limits: PcieLimits) -> bool:
     return (gpu.utilisation_percent or 0) >= limits.busy_percent
 
 
-def _generation(gpu: GpuReading, now: int, usual: int, when: str, whose: str) -> Finding:
+def _generation(
+    gpu: GpuReading, now: int, usual: int, when: str, whose: str, *, sure: bool = True
+) -> Finding:
     return found(
         "pcie_link_degraded",
-        "warning",
+        "warning" if sure else "info",
         asked.subject(gpu),
         SLOW,
         _evidence(gpu),
