@@ -231,7 +231,7 @@ def _fabric(gpu: calls.Gpu) -> None:
             gpu.put("fabric.state", info.state)
             gpu.put("fabric.status", info.status)
             gpu.put("fabric.clique", info.cliqueId)
-            gpu.put("fabric.cluster", bytes(info.clusterUuid).hex())
+            gpu.put("fabric.cluster", _uuid(bytes(info.clusterUuid)))
             gpu.put("fabric.health_mask", getattr(info, "healthMask", None))
             gpu.put("fabric.health", getattr(info, "healthSummary", None))
         if gpu.failed.get("fabric", 0) not in calls.TOO_OLD:
@@ -246,6 +246,12 @@ def _forms() -> Sequence[tuple[str, Any]]:
         ("nvmlDeviceGetGpuFabricInfoV", two),
         ("nvmlDeviceGetGpuFabricInfo", pynvml.c_nvmlGpuFabricInfo_t()),
     )
+
+
+def _uuid(raw: bytes) -> str:
+    """Return a UUID as it is written everywhere else, so that it is known as one."""
+    digits = raw.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def inforom(gpu: calls.Gpu) -> str | None:

@@ -102,6 +102,7 @@ crc_flits = 3
 [gpu.0.fabric]
 state = 2
 health_summary = 2
+cluster = "3b1f0c52a4d74e0f9c61d2a7e5f80914"
 """
 
 
@@ -121,7 +122,7 @@ def test_faults_of_every_kind_stand_where_they_belong(simulated: Simulated) -> N
         "margin": -4,
         "mig": (False, True),
         "link": Link(link=4, active=False, remote=2, errors={"replays": 12, "crc_flits": 3}),
-        "fabric": (2, 2),
+        "fabric": (2, 2, "3b1f0c52-a4d7-4e0f-9c61-d2a7e5f80914"),
     }
     assert expected == {
         "inforom_state": gpu.inforom_state,
@@ -134,7 +135,7 @@ def test_faults_of_every_kind_stand_where_they_belong(simulated: Simulated) -> N
         "margin": gpu.heat.margin_c,
         "mig": (gpu.modes.mig, gpu.modes.mig_after_reset),
         "link": gpu.nvlink.links[4],
-        "fabric": (gpu.fabric.state, gpu.fabric.health),
+        "fabric": (gpu.fabric.state, gpu.fabric.health, gpu.fabric.cluster),
     }
 
 
