@@ -1,5 +1,6 @@
 """Codes that have a name: `explain xid_79` answers with the page of the named fault."""
 
+import re
 from collections.abc import Mapping
 
 NAMED_XID: Mapping[str, tuple[int, ...]] = {
@@ -14,6 +15,7 @@ NAMED_XID: Mapping[str, tuple[int, ...]] = {
 # All other codes share a page until they have their own; drivers of 2026 know some 180.
 LAST_XID = 199
 UNNAMED = "xid_other"
+XID = re.compile(r"xid_\d{1,5}")
 
 ALIASES: Mapping[str, str] = {f"xid_{code}": UNNAMED for code in range(1, LAST_XID + 1)} | {
     f"xid_{code}": fault for fault, codes in NAMED_XID.items() for code in codes
@@ -21,5 +23,5 @@ ALIASES: Mapping[str, str] = {f"xid_{code}": UNNAMED for code in range(1, LAST_X
 
 
 def named(fault: str) -> str:
-    """Return the id under which the page of *fault* stands."""
-    return ALIASES.get(fault, fault)
+    """Return the id under which the page of *fault* stands; Xids of later drivers share one too."""
+    return ALIASES.get(fault, UNNAMED if XID.fullmatch(fault) else fault)

@@ -121,7 +121,7 @@ def test_each_family_holds_its_pages() -> None:
     expected = {
         "processes": 32,
         "storage": 14,
-        "driver": 42,
+        "driver": 45,
         "chassis": 15,
         "network": 43,
         "training": 32,
