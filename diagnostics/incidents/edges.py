@@ -64,6 +64,8 @@ EDGES: tuple[Edge, ...] = (
     Edge("ecc_uncorrectable", "row_remap_pending", "subject"),
     Edge("ecc_uncorrectable", "row_remap_failed", "subject"),
     Edge("ecc_uncorrectable", "gpu_reset_required", "subject"),
+    Edge("row_remap_pending", "gpu_reset_required", "subject"),
+    Edge("gpu_inforom_corrupted", "row_remap_failed", "subject"),
     # Two ways of seeing one fault of one GPU: the kernel's line, and the driver's own state.
     Edge("ecc_uncorrectable", "ecc_uncorrectable", "subject"),
     Edge("row_remap_pending", "row_remap_pending", "subject"),
