@@ -156,7 +156,7 @@ def test_a_kept_log_is_judged_in_the_replay(log: Path, tmp_path: Path) -> None:
 
 
 def test_another_root(tmp_path: Path) -> None:
-    """--root records the files below it, panics kept there among them; this machine is not asked."""
+    """--root records the files below it, panics among them; this machine is not asked."""
     (tmp_path / "root/proc/1").mkdir(parents=True)
     (tmp_path / "root/proc/uptime").write_text("100.00 1.00\n")
     (tmp_path / "root/proc/1/stat").write_text("1 (init) S 0 1 1 0 -1 4194560 0 0 0 0\n")

@@ -123,9 +123,9 @@ def test_rule_holds_for_its_own_examples(rule: KernelRule) -> None:
 def test_rule_is_whole(rule: KernelRule) -> None:
     """A rule has counter-examples and a source, starts at a line's start, and names its subject."""
     names = {part for _, part, _, _ in string.Formatter().parse(rule.named) if part}
-    expected = (True, True, True, True, [], None)
+    nothing: list[str] = []
 
-    assert expected == (
+    assert (True, True, True, True, nothing, None) == (
         bool(rule.not_example and rule.references),
         rule.pattern.startswith("^"),
         rule.over == "" or rule.over.startswith("^"),
