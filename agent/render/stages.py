@@ -82,12 +82,25 @@ def _details(page: Page, stage: StageReport) -> list[Line]:
         if finding["stage"] == stage.name and finding["severity"] != "info":
             state = "follows" if finding["explained_by"] else STATE[finding["severity"]]
             lines += page.row(state, finding["fault"], finding["message"], indent=7)
-    for check in stage.checks:
-        if check.verdict == "unknown" and (page.everything or not _denied(page, check)):
-            lines += page.row("unknown", check.check, check.message, indent=7)
-        elif page.everything and check.verdict in ("ok", "not_applicable"):
+    lines += _unseen(page, stage)
+    for check in stage.checks if page.everything else ():
+        if check.verdict in ("ok", "not_applicable"):
             state = "ok" if check.verdict == "ok" else "none"
             lines += page.row(state, check.check, check.message, indent=7)
+    return lines
+
+
+def _unseen(page: Page, stage: StageReport) -> list[Line]:
+    """Return what could not be seen; checks that are blind for one reason share a line."""
+    why: dict[str, list[str]] = {}
+    for check in stage.checks:
+        if check.verdict == "unknown" and (page.everything or not _denied(page, check)):
+            why.setdefault(check.message, []).append(check.check)
+    lines: list[Line] = []
+    for message, checks in why.items():
+        label = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
+        named = f" ({', '.join(checks)})" if len(checks) > 1 and page.everything else ""
+        lines += page.row("unknown", label, message + named, indent=7)
     return lines
 
 
