@@ -34,6 +34,8 @@ KINDS: Mapping[str, Kind] = {
     "nvml": Kind(child="nvml", resource="nvml"),
     "nvml_health": Kind(child="nvml", resource="nvml"),
     "clock": Kind(resource="files"),
+    # Sites keep /etc/slurm on a network file system, whose server may be gone.
+    "scheduled": Kind(resource="scheduled", files=True),
     "statfs": Kind(resource="mount:{point}"),
     "statfs_local": Kind(resource="mounts"),
     "statfs_root": Kind(resource="mount-root:{point}", privileged=True),

@@ -13,6 +13,7 @@ from collectors.helpers.children import (
     loop,
     network,
     processes,
+    scheduled,
     storage,
     tools,
     unit,
@@ -24,6 +25,7 @@ OWN: loop.Verbs = {
     "log_tail": files.log_tail,
     "device_nodes": driver.device_nodes,
     "clock": host.clock,
+    "scheduled": scheduled.scheduled,
     "statfs": storage.statfs,
     "statfs_local": storage.statfs_local,
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.jobs.slurm_conf import in_gres_conf, in_slurm_conf, named
+from collectors.helpers.children.slurm_conf import in_gres_conf, in_slurm_conf, named
 
 SLURM = r"""
 ClusterName=test

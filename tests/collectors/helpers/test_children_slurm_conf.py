@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from collectors.jobs import slurm_conf
-from collectors.jobs.slurm_conf import gres, in_gres_conf, in_slurm_conf, lines, named
+from collectors.helpers.children import slurm_conf
+from collectors.helpers.children.slurm_conf import gres, in_gres_conf, in_slurm_conf, lines, named
 
 SLURM = r"""# slurm.conf of the cluster
 ClusterName=west

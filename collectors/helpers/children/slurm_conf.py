@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-
-import msgspec
+from typing import NamedTuple
 
 # Parameter names are written in any case:
 # NodeName=gpu[001-016] CPUs=192 RealMemory=2063000 Gres=gpu:h100:8,mps:400 State=UNKNOWN
@@ -21,20 +20,26 @@ COUNT = re.compile(r"\d{1,4}")
 # A MIG profile as a GRES type, 1g.10gb or a100_3g.20gb: such a count is of instances.
 INSTANCE = re.compile(r"\dg\.\d+gb", re.IGNORECASE)
 MOST_DEVICES = 128
+RESOURCES = frozenset({"gres", "name", "type", "count", "file"})
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(NamedTuple):
     """One statement of a configuration file; `number` is the line on which it begins."""
 
     number: int
     text: str
+
+    def resources(self) -> str:
+        """Return what it says of resources, without the names and addresses of nodes."""
+        named = PARAMETER.findall(self.text)
+        return " ".join(f"{name}={value}" for name, value in named if name.lower() in RESOURCES)
 
     def parameters(self) -> dict[str, str]:
         """Return its parameters by name in small letters."""
         return {name.lower(): value.strip('"') for name, value in PARAMETER.findall(self.text)}
 
 
-class Said(msgspec.Struct, frozen=True):
+class Said(NamedTuple):
     """A number of GPUs, and the line that states it."""
 
     gpus: int
