@@ -33,7 +33,7 @@ def said(tmp_path: Path, files: dict[str, str]) -> dict[str, Any]:
 def test_slurm_conf(tmp_path: Path) -> None:
     """The line's number and what it says of resources leave; names and addresses do not."""
     slurm = {"gpus": 8, "path": SLURM, "line": 2, "text": "Gres=gpu:h100:8"}
-    expected = {"slurm": slurm, "kubernetes": None, "refused": []}
+    expected: dict[str, Any] = {"slurm": slurm, "kubernetes": None, "refused": []}
     assert expected == said(tmp_path, {SLURM: "ClusterName=west\n" + NODES})
 
 
