@@ -46,12 +46,12 @@ def checks(document: dict[str, Any]) -> dict[str, str]:
 def test_root_sees_the_holder_of_another_user(walks: dict[str, dict[str, Any]]) -> None:
     """The stage works: a process of another user on /dev/nvidia0 is judged."""
     told = [
-        check["message"]
+        check["message"].partition("; no scheduler")[0]
         for check in walks["root"]["stages"][0]["checks"]
         if check["check"] == "processes.orphaned"
     ]
 
-    assert ["1 process has a GPU open; no scheduler or container runtime is used here"] == told
+    assert ["1 process has a GPU open"] == told
 
 
 def test_the_reader_gives_gpudiag_what_root_sees(walks: dict[str, dict[str, Any]]) -> None:

@@ -49,8 +49,9 @@ def test_a_node_without_its_driver_is_enxio(dev: Path) -> None:
 def test_a_plain_user_without_rights_is_eacces(dev: Path) -> None:
     """Permission bits answer EACCES, which tells them from a device cgroup's EPERM."""
     (dev / "nvidiactl").touch(mode=0o600)
-    for folder in (dev, dev.parent, dev.parent.parent):
-        folder.chmod(0o755)
+    for folder in (dev, *dev.parents[:3]):
+        if "pytest" in str(folder):
+            folder.chmod(0o755)
     os.seteuid(65534)
     try:
         got = driver.device_nodes()
