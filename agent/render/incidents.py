@@ -60,7 +60,7 @@ def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
 def _varied(evidence: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what is shown: of many lines of one source the first two, sixty ranks say the same."""
     shown: list[dict[str, Any]] = []
-    for entry in evidence:
+    for entry in (e for e in evidence if _said(e)):
         alike = sum(other["source"] == entry["source"] for other in shown)
         if alike < MOST_ALIKE or entry["text"] is None:
             shown.append(entry)
