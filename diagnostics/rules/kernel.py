@@ -15,7 +15,7 @@ from diagnostics.rules.anchors import Anchors
 from diagnostics.rules.rule import Rule, shipped
 
 FAMILIES = ("kernel_gpu", "kernel_machine", "kernel_storage", "kernel_network")
-About = Literal["node", "gpu", "nic", "port", "disk", "device"]
+About = Literal["node", "gpu", "nic", "port", "disk", "device", "process"]
 
 MOST_HITS = 1_000
 QUOTED = 2_000
