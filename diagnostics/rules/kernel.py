@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -12,10 +11,7 @@ from collectors.facts.kernel_log import KernelLog, LogSource, Record
 from collectors.facts.observation import Observation
 from diagnostics.finding import Kind, Severity
 from diagnostics.rules.anchors import Anchors
-from diagnostics.rules.rule import Rule, shipped
-
-FAMILIES = ("kernel_gpu", "kernel_machine", "kernel_storage", "kernel_network")
-About = Literal["node", "gpu", "nic", "port", "disk", "device", "process"]
+from diagnostics.rules.rule import KERNEL, About, Rule, Source, families, shipped
 
 MOST_HITS = 1_000
 QUOTED = 2_000
@@ -42,22 +38,12 @@ SERIAL = re.compile(r"NVRM: GPU Board Serial Number: (?P<serial>\w{1,32})")
 
 
 class KernelRule(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """A rule for the kernel's lines.
+    """A rule for the kernel's lines; a `device` is what the field `driver` says.
 
-    `about` is what the finding is about, `named` how its fields make the name; a `device` is what
-    the field `driver` says. Hits of other names are told apart. A line for which `over` holds,
-    with the same name where it has one, says that the trouble has ended. `fault` is filled too.
+    `fault` is filled with fields too.
     """
 
-    about: About = "node"
-    named: str = ""
-    over_anchor: str = ""
-    over: str = ""
-
-    @cached_property
-    def compiled_over(self) -> re.Pattern[str]:
-        """Return the expression of the line that ends it."""
-        return re.compile(self.over)
+    source: Source = "kernel"
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +107,8 @@ class KernelKnowledge:
 
 def load() -> tuple[KernelRule, ...]:
     """Return the shipped rules for the kernel log."""
-    return tuple(rule for family in FAMILIES for rule in shipped(family, KernelRule))
+    named = (family for family in families() if family.startswith(KERNEL))
+    return tuple(rule for family in named for rule in shipped(family, KernelRule))
 
 
 class Search:

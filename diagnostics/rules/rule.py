@@ -13,8 +13,11 @@ import msgspec
 from diagnostics.finding import Kind, Severity
 
 FOLDER = "diagnostics/rules/data"
-FAMILIES = ("training", "nccl", "cuda")
+# Files of rules for the kernel's lines are called so, and their rules have `source = "kernel"`.
+KERNEL = "kernel_"
 Field = Literal["int", "number", "text"]
+Source = Literal["kernel", "training", "tool", "any"]
+About = Literal["node", "gpu", "nvswitch", "nic", "port", "disk", "mount", "process", "device"]
 
 # Names that a message's other arguments and the frame of a finding take.
 RESERVED = frozenset(
@@ -32,22 +35,33 @@ class RuleError(ValueError):
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """One symptom.
 
-    `anchor` is a short expression, literal where possible and without gaps, that every such line
-    holds in any case of letters; it goes to Hyperscan. `pattern` is a Python expression for the
-    lines that the anchor hits; its named groups are the `fields`. `subject` says what the finding
-    is about: the rank that wrote the line, or the log. An `event` happened; a `condition` holds
-    until it is seen to be over. `message` is filled with fields that are always present.
+    `source` says whose lines are searched: the kernel's own, or those of a training job or of a
+    tool, which are all others. `anchor` is a short expression, literal where possible and without
+    gaps, that every such line holds in any case of letters; it goes to Hyperscan. `pattern` is a
+    Python expression for the lines that the anchor hits; its named groups are the `fields`.
+
+    `subject` says what a finding is about: the rank that wrote the line, or the log. Where `named`
+    is given, it is the thing of kind `about` whose name the fields make, and things are told apart.
+    An `event` happened; a `condition` holds until a line for which `over` holds, with the same name
+    where it has one. `message` is filled with fields that are always present. `remedy` is the id of
+    what could be done.
     """
 
     id: str
     fault: str
     severity: Severity
     kind: Kind = "event"
+    source: Source = "training"
     subject: Literal["log", "rank"] = "log"
+    about: About = "node"
+    named: str = ""
     anchor: str
     pattern: str
     fields: Mapping[str, Field] = {}
     message: str
+    over_anchor: str = ""
+    over: str = ""
+    remedy: str = ""
     example: tuple[str, ...]
     not_example: tuple[str, ...]
     references: tuple[str, ...] = ()
@@ -56,6 +70,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def compiled(self) -> re.Pattern[str]:
         """Return the pattern, compiled at its first hit."""
         return re.compile(self.pattern)
+
+    @cached_property
+    def compiled_over(self) -> re.Pattern[str]:
+        """Return the expression of the line that ends it."""
+        return re.compile(self.over)
 
     def match(self, text: str) -> re.Match[str] | None:
         """Return where the rule holds in a line, None where it does not."""
@@ -82,9 +101,16 @@ def _typed(value: str, field: Field) -> int | float | str:
     return value[:200]
 
 
+def families() -> tuple[str, ...]:
+    """Return the names of the shipped files, without their ending, in order."""
+    held = (files("diagnostics.rules") / "data").iterdir()
+    return tuple(sorted(f.name[:-5] for f in held if f.name.endswith(".toml")))
+
+
 def load() -> tuple[Rule, ...]:
-    """Return the shipped rules for logs of training, in the order of their files."""
-    return tuple(rule for family in FAMILIES for rule in shipped(family, Rule))
+    """Return the shipped rules for text that is not the kernel's, in the order of their files."""
+    named = (family for family in families() if not family.startswith(KERNEL))
+    return tuple(rule for family in named for rule in shipped(family, Rule))
 
 
 def shipped(family: str, form: type[R]) -> tuple[R, ...]:
