@@ -52,6 +52,11 @@ def named(gpu: GpuReading) -> str:
     return f"{gpu.index} ({function(gpu.pci)})" if gpu.pci else str(gpu.index)
 
 
+def bits(reasons: int | None) -> str | None:
+    """Return clock event reasons as nvml.h and nvidia-smi write them: `0x48`."""
+    return None if reasons is None else f"{reasons:#x}"
+
+
 def some(health: GpuHealth, gpus: Sequence[GpuReading] | None = None) -> str:
     """Return how many GPUs were judged, "8 GPUs", or "7 of 8 GPUs" where one was not."""
     judged = len(gpus) if gpus is not None else sum(1 for _ in health.answering())

@@ -119,7 +119,7 @@ def _evidence(gpu: GpuReading) -> Evidence:
     return Evidence(
         source=asked.WHAT,
         values={
-            "reasons": gpu.clocks.reasons,
+            "reasons": asked.bits(gpu.clocks.reasons),
             "sm_mhz": gpu.clocks.sm_mhz,
             "max_sm_mhz": gpu.clocks.max_sm_mhz,
             "utilisation_percent": gpu.utilisation_percent,

@@ -1,7 +1,7 @@
 """Whether the NVSwitch fabric is set up for each GPU, by a manager of the driver's version."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -22,10 +22,10 @@ STATES = {NOT_STARTED: "not started", IN_PROGRESS: "in progress"}
 COMM = TOOL[:15]
 # nvml.h, health mask: where each group begins, its width in bits, what its fault value says.
 GROUPS: tuple[tuple[int, str, Severity], ...] = (
-    (0, "its bandwidth is degraded", "warning"),
-    (2, "its routes are being repaired", "warning"),
-    (4, "its routes are unhealthy", "critical"),
-    (6, "it recovers from an access that timed out", "warning"),
+    (0, "has degraded bandwidth", "warning"),
+    (2, "has its routes under repair", "warning"),
+    (4, "has unhealthy routes", "critical"),
+    (6, "recovers from an access that timed out", "warning"),
 )
 TRUE = 1
 CONFIGURATION, CONFIGURATION_MASK = 8, 0xF
@@ -65,7 +65,8 @@ def fabric(
         return
     fresh = not isinstance(table, Missing) and table.uptime_s < limits.after_boot_s
     needed = _needed(told, switches, version)
-    findings = [f for gpu in told if (f := _judge(gpu, needed=needed, fresh=fresh))]
+    ill = [(gpu, one) for gpu in told if (one := _judge(gpu, needed=needed, fresh=fresh))]
+    findings = list(_told(ill, told, table))
     if not told and (gone := _without_manager(switches, table, fresh=fresh)):
         findings.append(gone)
     if version and health.driver and version != health.driver:
@@ -89,55 +90,86 @@ def _needed(told: Sequence[GpuReading], switches: int, version: str | None) -> b
     return switches > 0 or completed or version is not None or whole
 
 
-def _judge(gpu: GpuReading, *, needed: bool, fresh: bool) -> Finding | None:
+class Ill(NamedTuple):
+    """What is wrong with a GPU's fabric; `what` is how a sentence about it goes on."""
+
+    severity: Severity
+    variant: str
+    what: str
+
+
+def _judge(gpu: GpuReading, *, needed: bool, fresh: bool) -> Ill | None:
     state, status = gpu.fabric.state, gpu.fabric.status
     if state in STATES:
         severity: Severity = "critical" if needed and not fresh else "info"
-        return _not_ready(gpu, severity, "state", f"its fabric is {STATES[state]}")
+        return Ill(severity, "state", f"is {STATES[state]}")
     if state != COMPLETED:
         return None
     if status:
-        text = f"its fabric was completed with error {status}"
-        return _not_ready(gpu, "critical", "status", text)
-    ill = _ill(gpu.fabric)
-    return _not_ready(gpu, ill[0], "health", ill[1]) if ill else None
+        return Ill("critical", "status", f"was completed with error {status}")
+    return _ill(gpu.fabric)
 
 
-def _ill(fabric: Fabric) -> tuple[Severity, str] | None:
+def _ill(fabric: Fabric) -> Ill | None:
     """Return the worst that the health mask tells, or the summary where the mask tells nothing."""
     mask = fabric.health_mask or 0
-    told = [(severity, text) for at, text, severity in GROUPS if (mask >> at) & 3 == TRUE]
+    told = [
+        Ill(severity, "health", text) for at, text, severity in GROUPS if (mask >> at) & 3 == TRUE
+    ]
     configuration = (mask >> CONFIGURATION) & CONFIGURATION_MASK
     if configuration > TRUE:
-        told.append(("critical", f"its configuration is wrong (code {configuration})"))
+        told.append(Ill("critical", "health", f"is configured wrongly (code {configuration})"))
     if not told and fabric.health == UNHEALTHY:
-        told.append(("critical", "its fabric is unhealthy"))
+        told.append(Ill("critical", "health", "is unhealthy"))
     if not told and fabric.health == LIMITED:
-        told.append(("warning", "its fabric has limited capacity"))
-    critical = [one for one in told if one[0] == "critical"]
+        told.append(Ill("warning", "health", "has limited capacity"))
+    critical = [one for one in told if one.severity == "critical"]
     return next(iter(critical or told), None)
 
 
-def _not_ready(gpu: GpuReading, severity: Severity, variant: str, text: str) -> Finding:
-    return found(
-        "fabric_manager_not_ready",
-        severity,
-        asked.subject(gpu),
-        "GPU {gpu}: {what}",
-        Evidence(source=asked.WHAT, values=msgspec.structs.asdict(gpu.fabric)),
-        variant=variant,
-        gpu=asked.named(gpu),
-        what=text,
-    )
+def _told(
+    ill: Sequence[tuple[GpuReading, Ill]],
+    told: Sequence[GpuReading],
+    table: ProcessTable | Missing,
+) -> Iterator[Finding]:
+    """Yield one finding for what several GPUs have in common: the fabric is of the whole node."""
+    alike: dict[Ill, list[GpuReading]] = {}
+    for gpu, one in ill:
+        alike.setdefault(one, []).append(gpu)
+    absent = _seen(table) and not _running(table)
+    for one, gpus in alike.items():
+        manager = "; no nv-fabricmanager runs" if one.variant == "state" and absent else ""
+        first, several = gpus[0], len(gpus) > 1
+        yield found(
+            "fabric_manager_not_ready",
+            one.severity,
+            NODE if several else asked.subject(first),
+            "the fabric of {gpus} {what}{manager}",
+            Evidence(source=asked.WHAT, values={asked.address(gpu): _values(gpu) for gpu in gpus}),
+            variant=f"{one.variant}.several" if several else one.variant,
+            gpus=_these(gpus, told),
+            what=one.what,
+            manager=manager,
+        )
+
+
+def _these(gpus: Sequence[GpuReading], told: Sequence[GpuReading]) -> str:
+    if len(gpus) == len(told) > 1:
+        return f"all {len(gpus)} GPUs"
+    return ("GPU " if len(gpus) == 1 else "GPUs ") + ", ".join(map(asked.named, gpus))
+
+
+def _values(gpu: GpuReading) -> dict[str, object]:
+    told = msgspec.structs.asdict(gpu.fabric)
+    # A cluster of zeros alone is that of a node without a rack around it.
+    return {n: v for n, v in told.items() if v is not None and set(str(v)) - {"0", "-"}}
 
 
 def _without_manager(
     switches: int, table: ProcessTable | Missing, *, fresh: bool
 ) -> Finding | None:
-    """Return that nobody manages the switches; a container does not see the node's processes."""
-    if isinstance(table, Missing) or not any(process.kernel for process in table.processes):
-        return None
-    if _running(table):
+    """Return that nobody manages the switches."""
+    if isinstance(table, Missing) or not _seen(table) or _running(table):
         return None
     return found(
         "fabric_manager_not_ready",
@@ -149,6 +181,11 @@ def _without_manager(
         variant="manager",
         switches=switches,
     )
+
+
+def _seen(table: ProcessTable | Missing) -> bool:
+    """Return whether the node's processes are seen; a container sees its own alone."""
+    return not isinstance(table, Missing) and any(p.kernel for p in table.processes)
 
 
 def _running(table: ProcessTable | Missing) -> bool:

@@ -148,7 +148,7 @@ def _slowed(gpu: GpuReading, bits: int, reach: Reach | None) -> Finding:
 
 def _evidence(gpu: GpuReading) -> Evidence:
     values = {key: value for key, value in msgspec.structs.asdict(gpu.heat).items() if value}
-    return Evidence(source=asked.WHAT, values={**values, "reasons": gpu.clocks.reasons})
+    return Evidence(source=asked.WHAT, values={**values, "reasons": asked.bits(gpu.clocks.reasons)})
 
 
 def _warmest(cool: list[GpuReading]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from collectors.gpu.health import GpuHealth, GpuReading
-from diagnostics.check import Limits, check
+from diagnostics.check import NODE, Limits, check
 from diagnostics.checks.gpu import asked
 from diagnostics.finding import Evidence, Finding, Severity, Statement, Well, found
 
@@ -41,7 +41,10 @@ def power(health: GpuHealth, limits: PowerLimits) -> Iterator[Statement]:
         yield why
         return
     braked = [now for earlier, now in health.watched() if _braked(earlier) and _braked(now)]
-    yield from (_brake(gpu) for gpu in braked)
+    if len(braked) > 1:
+        yield _brakes(braked, health)
+    else:
+        yield from (_brake(gpu) for gpu in braked)
     told = [gpu for gpu in health.answering() if gpu.power.limit_mw is not None]
     low: list[GpuReading] = []
     for group in asked.by_product(told):
@@ -72,6 +75,26 @@ def _brake(gpu: GpuReading) -> Finding:
         draw=f"{_watts(gpu.power.draw_mw)} W, " if gpu.power.draw_mw else "",
         clock=f"{gpu.clocks.sm_mhz} of {gpu.clocks.max_sm_mhz} MHz",
     )
+
+
+def _brakes(braked: Sequence[GpuReading], health: GpuHealth) -> Finding:
+    """Return one finding: the wire goes to all boards, and what pulls it is of the chassis."""
+    return found(
+        "gpu_power_brake",
+        "critical",
+        NODE,
+        "{gpus} are held down by the power brake of the chassis: SM clocks up to {clock}",
+        Evidence(source=asked.WHAT, values={asked.address(gpu): _clock(gpu) for gpu in braked}),
+        variant="several",
+        confidence=0.95,
+        gpus=asked.some(health, braked),
+        clock=f"{max(gpu.clocks.sm_mhz or 0 for gpu in braked)} of "
+        f"{max(gpu.clocks.max_sm_mhz or 0 for gpu in braked)} MHz",
+    )
+
+
+def _clock(gpu: GpuReading) -> dict[str, object]:
+    return {"sm_mhz": gpu.clocks.sm_mhz, "reasons": asked.bits(gpu.clocks.reasons)}
 
 
 def _limited(gpu: GpuReading, group: Sequence[GpuReading], limits: PowerLimits) -> Finding | None:
@@ -132,4 +155,4 @@ def _limits(gpus: Sequence[GpuReading]) -> str:
 
 def _evidence(gpu: GpuReading) -> Evidence:
     values = {key: value for key, value in msgspec.structs.asdict(gpu.power).items() if value}
-    return Evidence(source=asked.WHAT, values={**values, "reasons": gpu.clocks.reasons})
+    return Evidence(source=asked.WHAT, values={**values, "reasons": asked.bits(gpu.clocks.reasons)})
