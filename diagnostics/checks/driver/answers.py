@@ -158,7 +158,7 @@ def _stuck(address: str, call: str, gpus: GpuSnapshot, number: int) -> Finding:
         Evidence(source=call, values={"gpu": address, "count": gpus.count}),
         variant="gpu",
         confidence=0.95,
-        gpu=address,
+        gpu=f"{known.index} ({address})" if known.index >= 0 else address,
         call=call,
         others=f"the other {left} were asked without it" if left > 1 else "no other was asked",
     )
