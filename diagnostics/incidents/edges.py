@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-# `whole`: the consequence is told of the node as a whole, the cause of one thing of it.
+# `whole`: the consequence is told of the node as a whole, the cause is another fault, or of one
+# thing of it.
 Same = Literal["node", "subject", "job", "pid", "whole"]
 
 
@@ -72,11 +73,14 @@ EDGES: tuple[Edge, ...] = (
     Edge("row_remap_failed", "row_remap_failed", "subject"),
     Edge("gpu_reset_required", "gpu_reset_required", "subject"),
     Edge("nvlink_error", "nvlink_error", "subject"),
+    Edge("nvlink_error", "nvlink_down", "subject"),
     Edge("nvlink_error", "gpu_reset_required", "subject"),
     Edge("nvlink_error", "nccl_collective_timeout", "node"),
     Edge("cpu_machine_check", "kernel_panic", "node"),
     Edge("host_memory_uncorrectable", "kernel_panic", "node"),
     Edge("kernel_panic", "unexpected_reboot", "node"),
+    # The processor's report names no DIMM; that of its memory controller does.
+    Edge("host_memory_uncorrectable", "host_memory_uncorrectable", "whole"),
     # The kernel's line that names no mount, and the mount that a check found.
     Edge("storage_io_error", "storage_io_error", "whole"),
     Edge("read_only_filesystem", "read_only_filesystem", "whole"),
@@ -123,6 +127,13 @@ EDGES: tuple[Edge, ...] = (
     Edge("fan_failed", "chassis_temperature_high", "node"),
     Edge("fan_failed", "gpu_thermal_throttle", "node"),
     Edge("chassis_temperature_high", "bmc_event", "subject"),
+    # What the settings expect of the node, and the one thing that is not as expected.
+    Edge("ib_port_down", "ib_port_down", "whole"),
+    Edge("ib_device_missing", "ib_device_missing", "whole"),
+    Edge("ib_subnet_manager_missing", "ib_port_down", "whole"),
+    Edge("nvme_missing", "nvme_missing", "whole"),
+    # Counted against the scheduler, against /dev, and GPU by GPU.
+    Edge("gpu_count_mismatch", "gpu_count_mismatch", "node"),
     # A GPU that is gone takes its links and its place in the topology with it.
     Edge("gpu_lost", "gpu_count_mismatch", "node"),
     Edge("gpu_handle_undetermined", "gpu_count_mismatch", "node"),

@@ -48,7 +48,8 @@ def _joined(edge: Edge, cause: Finding, consequence: Finding) -> bool:
     if edge.same == "node":
         return True
     if edge.same == "whole":
-        return consequence.subject.kind == "node" and cause.subject.kind != "node"
+        of_part = cause.subject.kind != "node" or cause.fault != consequence.fault
+        return consequence.subject.kind == "node" and of_part
     if edge.same == "subject":
         return (cause.subject.kind, cause.subject.name) == (
             consequence.subject.kind,

@@ -6,7 +6,7 @@ import shlex
 from diagnostics.finding import Finding
 
 # The words that pages write in capitals where a value belongs.
-PLACES = re.compile(r"\b(PID|JOB|USER|NODE|BDF|DEV|DEVICE|MOUNT|PEER|LOG)\b")
+PLACES = re.compile(r"\b(PID|JOB|USER|NODE|BDF|DEV|DEVICE|MOUNT|PEER|LOG)\b|(?<= -i )N\b")
 
 
 def command(template: str, root: Finding, node: str | None) -> str:
@@ -41,4 +41,6 @@ def _values(root: Finding, node: str | None) -> dict[str, str | None]:
     }
     if place := by_kind.get(subject.kind):
         values[place] = subject.name
+    # nvidia-smi takes an address where its help says index, and an index can change with a reboot.
+    values["N"] = values.get("BDF")
     return values

@@ -86,6 +86,24 @@ def test_a_line_about_the_node_follows_from_the_thing_that_a_check_names() -> No
     )
 
 
+def test_a_count_of_the_node_follows_from_another_fault_of_the_node() -> None:
+    """Too few ports in use follow from an absent subnet manager; two like counts stay apart."""
+    node = Subject(kind="node", name="node")
+    few, again = (finding("ib_port_down", subject=node) for _ in range(2))
+    manager = finding("ib_subnet_manager_missing", subject=node)
+    edges = (
+        Edge("ib_subnet_manager_missing", "ib_port_down", "whole"),
+        Edge("ib_port_down", "ib_port_down", "whole"),
+    )
+    alone = joined(few, again, edges=edges)
+    together = joined(few, manager, edges=edges)
+
+    assert (["ib_port_down", "ib_port_down"], ["ib_subnet_manager_missing"]) == (
+        [f.fault for f in alone if f.explained_by is None],
+        [f.fault for f in together if f.explained_by is None],
+    )
+
+
 def test_the_fingerprint_outlives_the_walk() -> None:
     """The same fault of the same thing has one fingerprint, another thing has another."""
     here, there = (Subject(kind="gpu", name=n) for n in ("0000:4e:00.0", "0000:5e:00.0"))
@@ -144,3 +162,12 @@ def test_the_first_command_names_the_subject_and_cannot_be_broken_out_of() -> No
     told = look.command("timeout 5 stat -f MOUNT; cat /proc/PID/stack", mount, "gpu-017")
 
     assert "timeout 5 stat -f '/scratch/a b;reboot'; cat /proc/PID/stack" == told
+
+
+def test_a_gpu_is_named_to_nvidia_smi_by_its_address() -> None:
+    """The index that pages call N is the GPU's address, which a reboot does not change."""
+    lost = finding("gpu_lost", subject=Subject(kind="gpu", name="0000:5d:00.0"))
+
+    told = look.command("nvidia-smi -q -i N | grep -c N; journalctl -n 20", lost, "gpu-017")
+
+    assert "nvidia-smi -q -i 0000:5d:00.0 | grep -c N; journalctl -n 20" == told
