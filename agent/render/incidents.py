@@ -80,6 +80,8 @@ def _said(entry: dict[str, Any]) -> str:
 
 
 def _listed(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_listed(one)}" for name, one in value.items())
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
