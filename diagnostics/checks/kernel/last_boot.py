@@ -7,14 +7,14 @@ import msgspec
 
 from collectors.kernel.last_boot import BootEnd, Crash, LastBoot
 from diagnostics.check import NODE, Limits, check
+from diagnostics.checks.kernel.words import HOUR, span
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 
-HOUR = 3600.0
 QUOTED_LINES = 5
 
-PANIC = "{hours} h ago the kernel panicked: {why}"
-PANICS = "{hours} h ago the kernel panicked: {why} (the newest of {count} panics that are kept)"
-ABRUPT = "{hours} h ago the boot before this one ended in the middle: nothing announces a shutdown"
+PANIC = "{ago} ago the kernel panicked: {why}"
+PANICS = "{ago} ago the kernel panicked: {why} (the newest of {count} panics that are kept)"
+ABRUPT = "{ago} ago the boot before this one ended in the middle: nothing announces a shutdown"
 NO_REASON = "the line with its reason was not kept"
 
 
@@ -60,11 +60,7 @@ def _abrupt(seen: LastBoot) -> bool:
 
 
 def _words(end: BootEnd | None) -> str:
-    return "" if end is None else f" {_hours(end.age_s)} h ago"
-
-
-def _hours(age_s: float) -> float:
-    return round(age_s / HOUR, 1)
+    return "" if end is None else f" {span(end.age_s)} ago"
 
 
 def _panic(kept: tuple[Crash, ...], limits: LastBootLimits) -> Finding:
@@ -81,7 +77,7 @@ def _panic(kept: tuple[Crash, ...], limits: LastBootLimits) -> Finding:
         confidence=0.95,
         first_seen=kept[-1].time,
         last_seen=newest.time,
-        hours=_hours(newest.age_s),
+        ago=span(newest.age_s),
         why=newest.why or NO_REASON,
     )
 
@@ -100,5 +96,5 @@ def _restart(end: BootEnd, limits: LastBootLimits) -> Finding:
         ),
         kind="event",
         last_seen=end.time,
-        hours=_hours(end.age_s),
+        ago=span(end.age_s),
     )

@@ -7,14 +7,13 @@ import msgspec
 
 from collectors.facts.subject import Subject
 from diagnostics.check import NODE, Limits, check
+from diagnostics.checks.kernel.words import HOUR, span
 from diagnostics.finding import RANK, Evidence, Finding, Severity, Statement, Well, found
 from diagnostics.rules.kernel import KernelHit, KernelSymptoms, Moment
 
 QUOTED = 4
 # The heat of one socket is told by each of its CPUs.
 OF_THE_NODE = frozenset({"cpu_thermal_throttle"})
-
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
 
 class KernelLogLimits(Limits, frozen=True, kw_only=True):
@@ -124,8 +123,8 @@ def _told(seen: KernelSymptoms, same: Sequence[KernelHit], limits: KernelLogLimi
         last_seen=latest.last.time,
         **{
             **told.values,
-            "span": _span(max(hit.first.age_s for hit in same) - latest.last.age_s),
-            "ago": _span(told.last.age_s),
+            "span": span(max(hit.first.age_s for hit in same) - latest.last.age_s),
+            "ago": span(told.last.age_s),
         },
     )
 
@@ -141,14 +140,6 @@ def _when(hit: KernelHit, count: int, span_s: float) -> tuple[str, str]:
     if hit.over:
         return f"over{'.often' if often else ''}", f"{often}, {{ago}} ago; it is over"
     return ("often" if often else ""), f"{often}, {{ago}} ago"
-
-
-def _span(seconds: float) -> str:
-    """Return a duration in the unit that a person would use."""
-    for unit, size in (("d", 2 * DAY), ("h", 2 * HOUR), ("min", 2 * MINUTE)):
-        if seconds >= size:
-            return f"{seconds / (size / 2):.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _subject(seen: KernelSymptoms, hit: KernelHit) -> Subject:
