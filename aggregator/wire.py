@@ -1,0 +1,66 @@
+"""What travels between a node and the aggregator: the one module that the agent imports from here.
+
+Many reports travel as NDJSON, one a line, the whole body zstd or gzip. Both sides ignore keys that
+they do not know and bear keys that are absent, so that two successive minor versions understand
+each other; a change of meaning is a new schema.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA = "gpudiag.report/1"
+MEDIA_TYPE = "application/x-ndjson"
+
+Kind = Literal["heartbeat", "change", "snapshot"]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part that can be exchanged: its serial number names it, wherever it sits."""
+
+    kind: str
+    serial: str
+    slot: str
+    model: str | None = None
+    firmware: str | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a node says at one time.
+
+    (node, boot_id, sequence) is its identity: the same one twice counts once. `sent` is the node's
+    wall clock, epoch seconds; the receiver keeps its own time of receipt. A heartbeat carries
+    nothing more than `verdict`; a change the findings that appeared or changed, and the ids of those
+    that cleared; a snapshot the whole diagnosis, the parts, versions and gauges.
+    """
+
+    schema: str = SCHEMA
+    node: str
+    boot_id: str
+    sequence: int
+    sent: float
+    kind: Kind
+    product: str
+    verdict: str = "unknown"
+    simulated: bool = False
+    machine: str | None = None
+    dropped: int = 0
+    findings: tuple[dict[str, Any], ...] = ()
+    cleared: tuple[str, ...] = ()
+    diagnosis: dict[str, Any] | None = None
+    parts: tuple[Part, ...] = ()
+    versions: dict[str, str] = {}
+    gauges: dict[str, float] = {}
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer to a batch, sent after it is on disk.
+
+    `rejected` names lines (from 0) that will never be accepted, each with its reason: the node
+    drops and counts them. `paused` tells that all acting is to stop.
+    """
+
+    accepted: int = 0
+    duplicates: int = 0
+    rejected: dict[int, str] = {}
+    paused: bool = False
