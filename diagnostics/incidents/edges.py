@@ -79,8 +79,10 @@ EDGES: tuple[Edge, ...] = (
     Edge("cpu_machine_check", "kernel_panic", "node"),
     Edge("host_memory_uncorrectable", "kernel_panic", "node"),
     Edge("kernel_panic", "unexpected_reboot", "node"),
-    # The processor's report names no DIMM; that of its memory controller does.
-    Edge("host_memory_uncorrectable", "host_memory_uncorrectable", "whole"),
+    # One error is told by the processor, by its memory controller, and by who takes the page away.
+    Edge("host_memory_uncorrectable", "host_memory_uncorrectable", "node"),
+    # The kernel's line, and the check that knows whose process it was.
+    Edge("process_oom_killed", "process_oom_killed", "pid"),
     # The kernel's line that names no mount, and the mount that a check found.
     Edge("storage_io_error", "storage_io_error", "whole"),
     Edge("read_only_filesystem", "read_only_filesystem", "whole"),

@@ -27,6 +27,8 @@ def explain(findings: Sequence[Finding], edges: Iterable[Edge] = EDGES) -> tuple
             edge = by_pair.get((cause.fault, finding.fault))
             if edge is None or _quieter(cause, finding) or not _joined(edge, cause, finding):
                 continue
+            if _alike(edge) and _weight(cause) > _weight(finding):
+                continue
             if finding.id not in _chain(cause.id, cause_of):
                 cause_of[finding.id] = cause.id
                 break
@@ -35,6 +37,11 @@ def explain(findings: Sequence[Finding], edges: Iterable[Edge] = EDGES) -> tuple
 
 def _quieter(cause: Finding, finding: Finding) -> bool:
     return cause.severity == "info" and finding.severity != "info"
+
+
+def _alike(edge: Edge) -> bool:
+    """Return whether it joins two words for one thing, of which either could explain the other."""
+    return edge.cause == edge.consequence and edge.same != "whole"
 
 
 def _chain(start: str, cause_of: dict[str, str]) -> list[str]:

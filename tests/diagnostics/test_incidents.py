@@ -104,6 +104,18 @@ def test_a_count_of_the_node_follows_from_another_fault_of_the_node() -> None:
     )
 
 
+def test_of_two_words_for_one_thing_the_earlier_stage_is_told() -> None:
+    """A check of processes knows the job of what the kernel killed: the kernel's line follows."""
+    process = Subject(kind="process", name="python", pid=218_736)
+    kernel = finding("process_oom_killed", subject=process, stage="driver", confidence=0.95)
+    check = finding("process_oom_killed", subject=process, stage="processes", confidence=0.9)
+    edge = Edge("process_oom_killed", "process_oom_killed", "pid")
+
+    for found in ((kernel, check), (check, kernel)):
+        roots = [f.stage for f in joined(*found, edges=(edge,)) if f.explained_by is None]
+        assert ["processes"] == roots
+
+
 def test_the_fingerprint_outlives_the_walk() -> None:
     """The same fault of the same thing has one fingerprint, another thing has another."""
     here, there = (Subject(kind="gpu", name=n) for n in ("0000:4e:00.0", "0000:5e:00.0"))

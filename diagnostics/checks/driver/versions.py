@@ -51,7 +51,7 @@ def _wrong(module: str, wrong: list[Library]) -> Finding:
         "{library} here: {versions}; the loaded kernel module: {module}",
         Evidence(source="/sys/module/nvidia/version", text=module),
         Evidence(source=_path(wrong[0]), values={"copies": [_path(x) for x in wrong]}),
-        confidence=0.95 if nvml else 0.7,
+        confidence=0.98 if nvml else 0.7,
         library=_names(wrong),
         versions=_versions(wrong),
         module=module,

@@ -109,7 +109,7 @@ def _uncorrected(gpu: GpuReading, errors: int) -> Finding:
         asked.subject(gpu),
         UNCORRECTED,
         Evidence(source=ECC, values=values),
-        confidence=0.95,
+        confidence=0.98,
         gpu=asked.named(gpu),
         errors=errors,
         noun="error" if errors == 1 else "errors",

@@ -89,7 +89,7 @@ def _wanted(gpu: GpuReading, action: int, driver: str | None) -> Finding:
         template,
         Evidence(source=FIELD, values={ACTION: action, "driver": driver}),
         variant=variant,
-        confidence=0.95 if action in AGREED else 0.6,
+        confidence=0.98 if action in AGREED else 0.6,
         gpu=asked.named(gpu),
         action=action,
         driver=driver or "of unknown version",
