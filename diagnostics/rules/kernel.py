@@ -1,28 +1,33 @@
 """Symptoms in the kernel log: the rules of `data/kernel_*.toml` over the records of one boot."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from collectors.facts import pci
-from collectors.facts.kernel_log import KernelLog, LogSource, Record
-from collectors.facts.observation import Observation
-from diagnostics.finding import Kind, Severity
+from collectors.facts.kernel_log import KernelLog, Record
 from diagnostics.rules.anchors import Anchors
-from diagnostics.rules.rule import KERNEL, About, Rule, Source, families, shipped
+from diagnostics.rules.kernel_fold import MOST_HITS, QUOTED, Fold, Key
+from diagnostics.rules.kernel_seen import Card, KernelHit, KernelRule, KernelSymptoms, Moment
+from diagnostics.rules.rule import KERNEL, families, shipped
 
-MOST_HITS = 1_000
-QUOTED = 2_000
-
-# The driver in front of a PCI device's own lines says what the device is.
-KIND_OF_DRIVER: Mapping[str, About] = {
-    "nvidia": "gpu",
-    "mlx5_core": "nic",
-    "nvme": "disk",
-}
-ADDRESSES = frozenset({"gpu", "nic", "device"})
+__all__ = [
+    "MOST_HITS",
+    "QUOTED",
+    "Card",
+    "Fold",
+    "KernelHit",
+    "KernelKnowledge",
+    "KernelRule",
+    "KernelSymptoms",
+    "Key",
+    "Moment",
+    "Search",
+    "cards",
+    "joined",
+    "load",
+]
 
 # A GPU that was dead before the driver came; one record, or three where the log is split by lines:
 # NVRM: The NVIDIA GPU 0000:b3:00.0
@@ -35,64 +40,6 @@ PIECES = 3
 # NVRM: GPU Board Serial Number: 1653023000117
 UUID = re.compile(r"NVRM: GPU at PCI:(?P<gpu>[0-9a-fA-F:.]{7,16}): (?P<uuid>GPU-[0-9a-f-]{36})")
 SERIAL = re.compile(r"NVRM: GPU Board Serial Number: (?P<serial>\w{1,32})")
-
-
-class KernelRule(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """A rule for the kernel's lines; a `device` is what the field `driver` says.
-
-    `fault` is filled with fields too.
-    """
-
-    source: Source = "kernel"
-
-
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """One record: how long ago it was, and its wall clock where that is known."""
-
-    sequence: int
-    age_s: float
-    text: str
-    time: float | None = None
-    time_error_s: float | None = None
-
-
-class KernelHit(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rule found of one thing: its first and last record, and how many there were.
-
-    `by_kernel` is False where a program wrote the records; `over` where a later one ended it.
-    `template` is the rule's message for `values`, which are those of the first record.
-    """
-
-    rule: str
-    fault: str
-    severity: Severity
-    kind: Kind
-    about: About
-    name: str | None = None
-    template: str
-    values: Mapping[str, Any] = {}
-    by_kernel: bool = True
-    count: int = 1
-    first: Moment
-    last: Moment
-    over: bool = False
-
-
-class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """Who a GPU is by the kernel's own word, which is all there is when the driver is dead."""
-
-    uuid: str | None = None
-    serial: str | None = None
-
-
-class KernelSymptoms(Observation, frozen=True, kw_only=True):
-    """What the rules found in this boot's log, which had `records` and lacked `lost` of them."""
-
-    records: int
-    lost: int = 0
-    source: LogSource = "kmsg"
-    hits: tuple[KernelHit, ...] = ()
-    cards: Mapping[str, Card] = {}
 
 
 class KernelKnowledge:
@@ -177,94 +124,3 @@ def cards(log: KernelLog) -> dict[str, Card]:
             known[last] = msgspec.structs.replace(known[last], serial=hit["serial"])
             last = None
     return known
-
-
-Key = tuple[str, str, bool, str | None]
-
-
-class Fold:
-    """The hits of one log by rule, fault, writer and name; what repeats is counted."""
-
-    def __init__(self, log: KernelLog) -> None:
-        self._log = log
-        self._hits: dict[Key, KernelHit] = {}
-
-    def add(self, rule: KernelRule, record: Record) -> None:
-        """Take the record if the rule holds for it."""
-        match = rule.match(record.text)
-        if match is None:
-            return
-        values = _addressed(rule.values(match))
-        name = _name(rule, values)
-        fault = rule.fault.format(**values)
-        key = (rule.id, fault, record.facility == 0, name)
-        if key not in self._hits and len(self._hits) >= MOST_HITS:
-            key = (rule.id, fault, record.facility == 0, None)
-        moment = self._moment(record)
-        if (hit := self._hits.get(key)) is not None:
-            count = hit.count + 1
-            again = msgspec.structs.replace(hit, last=moment, count=count, over=False)
-        else:
-            again = _hit(rule, fault, key, values, moment)
-        self._hits[key] = again
-
-    def end(self, rule: KernelRule, record: Record) -> None:
-        """Note that what the rule found before is over, if the record says so."""
-        match = rule.compiled_over.search(record.text)
-        if match is None:
-            return
-        named = _name(rule, _addressed(match.groupdict()))
-        for key, hit in self._hits.items():
-            # What the kernel said is not ended by what a program writes.
-            said = hit.by_kernel <= (record.facility == 0)
-            if key[0] == rule.id and said and named in (None, hit.name):
-                self._hits[key] = msgspec.structs.replace(hit, over=True)
-
-    def _moment(self, record: Record) -> Moment:
-        return Moment(
-            sequence=record.sequence,
-            age_s=round(self._log.age_s(record), 3),
-            text=record.text[:QUOTED],
-            time=self._log.wall(record),
-            time_error_s=self._log.wall_error_s(record),
-        )
-
-    def hits(self) -> tuple[KernelHit, ...]:
-        """Return the hits in the order of their first records."""
-        return tuple(sorted(self._hits.values(), key=lambda hit: (hit.first.sequence, hit.rule)))
-
-
-def _addressed(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: pci.function(value) if name in ADDRESSES and isinstance(value, str) else value
-        for name, value in values.items()
-    }
-
-
-def _name(rule: KernelRule, values: Mapping[str, Any]) -> str | None:
-    """Return the name that the fields make, None where one of them is absent."""
-    try:
-        return rule.named.format(**values) or None
-    except KeyError:
-        return None
-
-
-def _hit(
-    rule: KernelRule, fault: str, key: Key, values: Mapping[str, Any], moment: Moment
-) -> KernelHit:
-    about = rule.about
-    if about == "device":
-        about = KIND_OF_DRIVER.get(str(values.get("driver")), "node")
-    return KernelHit(
-        rule=rule.id,
-        fault=fault,
-        severity=rule.severity,
-        kind=rule.kind,
-        about=about if key[3] is not None else "node",
-        name=key[3],
-        template=rule.message,
-        values=values,
-        by_kernel=key[2],
-        first=moment,
-        last=moment,
-    )

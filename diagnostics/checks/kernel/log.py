@@ -1,19 +1,23 @@
 """What the kernel's own lines of this boot mean."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from collectors.facts.subject import Subject
 from diagnostics.check import NODE, Limits, check
+from diagnostics.checks.kernel import gpus
 from diagnostics.checks.kernel.words import HOUR, span
 from diagnostics.finding import RANK, Evidence, Finding, Severity, Statement, Well, found
+from diagnostics.knowledge.codes.recovery import Advice
 from diagnostics.rules.kernel import KernelHit, KernelSymptoms, Moment
 
 QUOTED = 4
 # The heat of one socket is told by each of its CPUs.
 OF_THE_NODE = frozenset({"cpu_thermal_throttle"})
+# What is a note by itself is no cause where another is at hand.
+SURE, NOTED = 0.95, 0.85
 
 
 class KernelLogLimits(Limits, frozen=True, kw_only=True):
@@ -40,6 +44,8 @@ class KernelLogLimits(Limits, frozen=True, kw_only=True):
         "row_remap_pending",
         "row_remap_failed",
         "nvlink_error",
+        "nvswitch_sxid_fatal",
+        "nvswitch_sxid_nonfatal",
         "xid_other",
         "pcie_error",
         "pcie_correctable_errors",
@@ -80,11 +86,12 @@ def kernel_log(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Statem
 
     It is the first to know: of a GPU off the bus, of memory that failed, of a disk or adapter that
     no longer answers; what a job reports minutes later follows from it. An event counts for a day,
-    a condition until a later line ends it; what is over or older is a note.
+    a condition until a later line ends it; what is over or older is a note, and so is an error of a
+    job's own program on a GPU.
     """
-    hits = [hit for hit in seen.hits if hit.by_kernel or limits.written_lines]
+    hits = gpus.events([hit for hit in seen.hits if hit.by_kernel or limits.written_lines])
     for same in _alike(hits):
-        yield _told(seen, same, limits)
+        yield _told(seen, same, hits, limits)
     if not hits:
         lost = f", {seen.lost:,} more were lost" if seen.lost else ""
         yield Well(f"none of {seen.records:,} kernel records means a fault{lost}")
@@ -99,11 +106,17 @@ def _alike(hits: Sequence[KernelHit]) -> Iterator[list[KernelHit]]:
     yield from groups.values()
 
 
-def _told(seen: KernelSymptoms, same: Sequence[KernelHit], limits: KernelLogLimits) -> Finding:
+def _told(
+    seen: KernelSymptoms,
+    same: Sequence[KernelHit],
+    hits: Sequence[KernelHit],
+    limits: KernelLogLimits,
+) -> Finding:
     """Return one finding; the gravest of its lines is its sentence, the first of them its start."""
     told = max(same, key=lambda hit: RANK[_severity(hit, limits)])
     latest = min(same, key=lambda hit: hit.last.age_s)
     count = sum(hit.count for hit in same)
+    advice = gpus.advised(told, same, [hit for hit in hits if not _past(hit, limits)])
     when, words = _when(told, count, max(hit.first.age_s for hit in same) - latest.last.age_s)
     return found(
         told.fault,
@@ -111,14 +124,14 @@ def _told(seen: KernelSymptoms, same: Sequence[KernelHit], limits: KernelLogLimi
         _subject(seen, told),
         told.template + words,
         *(
-            _evidence(seen, hit)
+            _evidence(seen, hit, advice, gpus.echoed(hit, hits))
             for hit in (told, *(hit for hit in same if hit is not told))[:QUOTED]
         ),
         kind=told.kind,
         variant=".".join(filter(None, (told.rule.partition(".")[2], when))),
         rule=told.rule,
         count=count,
-        confidence=0.95,
+        confidence=NOTED if told.note else SURE,
         first_seen=min((hit.first.time for hit in same if hit.first.time), default=None),
         last_seen=latest.last.time,
         **{
@@ -130,8 +143,11 @@ def _told(seen: KernelSymptoms, same: Sequence[KernelHit], limits: KernelLogLimi
 
 
 def _severity(hit: KernelHit, limits: KernelLogLimits) -> Severity:
-    old = hit.kind == "event" and hit.last.age_s > limits.recent_h * HOUR
-    return "info" if hit.over or old else hit.severity
+    return "info" if hit.note or _past(hit, limits) else hit.severity
+
+
+def _past(hit: KernelHit, limits: KernelLogLimits) -> bool:
+    return hit.over or (hit.kind == "event" and hit.last.age_s > limits.recent_h * HOUR)
 
 
 def _when(hit: KernelHit, count: int, span_s: float) -> tuple[str, str]:
@@ -156,9 +172,16 @@ def _subject(seen: KernelSymptoms, hit: KernelHit) -> Subject:
     )
 
 
-def _evidence(seen: KernelSymptoms, hit: KernelHit) -> Evidence:
+def _evidence(
+    seen: KernelSymptoms, hit: KernelHit, advice: Advice | None, echo: int | None
+) -> Evidence:
     """Return the line that the sentence rests on: the first one, and where the last one stands."""
     first: Moment = hit.first
+    told: dict[str, Any] = {} if echo is None else {"echo_of": echo}
+    if hit.recovery is not None:
+        told["sub_event"] = hit.recovery
+    if advice is not None:
+        told |= {"recovery": advice.action or advice.raw, "recovery_by": advice.by}
     return Evidence(
         source=seen.source,
         text=first.text,
@@ -166,6 +189,7 @@ def _evidence(seen: KernelSymptoms, hit: KernelHit) -> Evidence:
         time_error_s=first.time_error_s,
         values={
             **hit.values,
+            **told,
             "sequence": first.sequence,
             "last_sequence": hit.last.sequence,
             "count": hit.count,

@@ -1,0 +1,85 @@
+"""What a rule for the kernel's lines says, and what rules found: the shapes that checks judge."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from collectors.facts.kernel_log import LogSource
+from collectors.facts.observation import Observation
+from diagnostics.finding import Kind, Severity
+from diagnostics.knowledge.codes.tables import Recovery
+from diagnostics.rules.rule import About, Rule, Source
+
+
+class KernelRule(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """A rule for the kernel's lines; a `device` is what the field `driver` says.
+
+    `fault` is filled with fields too. Where its field of that name is one of the driver's `codes`,
+    the tables weigh the line. A `note` says nothing of the node by itself. What `follows` belongs
+    to an event with the same code, and counts only where that was lost. Where `latest`, the last
+    line of a thing holds and not the first.
+    """
+
+    source: Source = "kernel"
+    codes: Literal["", "xid", "sxid"] = ""
+    note: bool = False
+    follows: bool = False
+    latest: bool = False
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """One record: how long ago it was, and its wall clock where that is known."""
+
+    sequence: int
+    age_s: float
+    text: str
+    time: float | None = None
+    time_error_s: float | None = None
+
+
+class KernelHit(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rule found of one thing: its first and last record, and how many there were.
+
+    `by_kernel` is False where a program wrote the records; `over` where a later one ended it.
+    `template` is the rule's message for `values`, which are those of the first record. `recovery`
+    is that of the code's sub-event; for `note` and `follows` see the rule.
+    """
+
+    rule: str
+    fault: str
+    severity: Severity
+    kind: Kind
+    about: About
+    name: str | None = None
+    template: str
+    values: Mapping[str, Any] = {}
+    by_kernel: bool = True
+    count: int = 1
+    first: Moment
+    last: Moment
+    over: bool = False
+    note: bool = False
+    follows: bool = False
+    recovery: Recovery | None = None
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a GPU is by the kernel's own word, which is all there is when the driver is dead."""
+
+    uuid: str | None = None
+    serial: str | None = None
+
+
+class KernelSymptoms(Observation, frozen=True, kw_only=True):
+    """What the rules found in this boot's log, which had `records` and lacked `lost` of them.
+
+    `file` is the log that a person named, and then a sequence number is that of a line in it.
+    """
+
+    records: int
+    file: str | None = None
+    lost: int = 0
+    source: LogSource = "kmsg"
+    hits: tuple[KernelHit, ...] = ()
+    cards: Mapping[str, Card] = {}
