@@ -89,12 +89,21 @@ def kernel_log(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Statem
     a condition until a later line ends it; what is over or older is a note, and so is an error of a
     job's own program on a GPU.
     """
-    hits = gpus.events([hit for hit in seen.hits if hit.by_kernel or limits.written_lines])
-    for same in _alike(hits):
-        yield _told(seen, same, hits, limits)
-    if not hits:
+    told = list(findings(seen, limits))
+    yield from told
+    if not told:
         lost = f", {seen.lost:,} more were lost" if seen.lost else ""
         yield Well(f"none of {seen.records:,} kernel records means a fault{lost}")
+
+
+def findings(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Finding]:
+    """Yield what the lines mean; in a file that a person named, a program's own error counts."""
+    hits = gpus.events([hit for hit in seen.hits if hit.by_kernel or limits.written_lines])
+    if seen.file is None:
+        quiet = (msgspec.structs.replace(h, severity="info") if h.note else h for h in hits)
+        hits = list(quiet)
+    for same in _alike(hits):
+        yield _told(seen, same, hits, limits)
 
 
 def _alike(hits: Sequence[KernelHit]) -> Iterator[list[KernelHit]]:
@@ -143,7 +152,7 @@ def _told(
 
 
 def _severity(hit: KernelHit, limits: KernelLogLimits) -> Severity:
-    return "info" if hit.note or _past(hit, limits) else hit.severity
+    return "info" if _past(hit, limits) else hit.severity
 
 
 def _past(hit: KernelHit, limits: KernelLogLimits) -> bool:
@@ -183,7 +192,8 @@ def _evidence(
     if advice is not None:
         told |= {"recovery": advice.action or advice.raw, "recovery_by": advice.by}
     return Evidence(
-        source=seen.source,
+        source=seen.file or seen.source,
+        line=first.sequence if seen.file else None,
         text=first.text,
         time=first.time,
         time_error_s=first.time_error_s,
