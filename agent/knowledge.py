@@ -2,11 +2,11 @@
 
 from functools import cache
 
-from diagnostics.rules.reading import Knowledge
-from diagnostics.rules.rule import load
+from diagnostics.rules import kernel, rule
+from diagnostics.rules.knowledge import Knowledge
 
 
 @cache
 def knowledge() -> Knowledge:
     """Return rules and anchors; reading and compiling them costs some 15 ms, once a process."""
-    return Knowledge(load())
+    return Knowledge.of((*rule.load(), *kernel.load()))

@@ -7,7 +7,8 @@ from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.logs.pieces import pieces, sliced
 from collectors.node.protocol import LogText, Node
-from diagnostics.rules.reading import Knowledge, Reading
+from diagnostics.rules.knowledge import Knowledge
+from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
 # The first bytes of gzip, zstd and xz, as the door decodes what is no UTF-8.

@@ -1,11 +1,14 @@
 """Find the lines that hold any of many anchors, in one pass over bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from diagnostics.rules.line import LINE_CAP
+
+# Which anchors stand together in a line; hostile text can make many such sets.
+MOST_SETS = 10_000
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -17,38 +20,87 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Anchors:
-    """Expressions compiled into one Hyperscan database; letters match in either case."""
+    """Expressions compiled into one Hyperscan database; letters match in either case.
 
-    def __init__(self, expressions: Sequence[str]) -> None:
+    An expression is known by its place in the sequence; equal ones are looked for once.
+    *database* is one compiled earlier of the same expressions.
+    """
+
+    def __init__(self, expressions: Sequence[str], database: bytes | None = None) -> None:
         # Commands that read no log do without the library and its start-up.
         import hyperscan  # noqa: PLC0415 - see above
 
-        self._database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        places: dict[str, list[int]] = {}
+        for place, expression in enumerate(expressions):
+            places.setdefault(expression, []).append(place)
+        self._places = tuple(tuple(held) for held in places.values())
+        self._bits = [1 << bit for bit in range(len(places))]
+        self._sets: dict[int, tuple[int, ...]] = {}
+        if database is not None:
+            self._database: Any = hyperscan.loadb(database, hyperscan.HS_MODE_BLOCK)
+            self._database.scratch = hyperscan.Scratch(self._database)
+            return
+        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         self._database.compile(
-            expressions=[expression.encode() for expression in expressions],
-            ids=list(range(len(expressions))),
-            elements=len(expressions),
-            flags=[hyperscan.HS_FLAG_CASELESS] * len(expressions),
+            expressions=[expression.encode() for expression in places],
+            ids=list(range(len(places))),
+            elements=len(places),
+            flags=[hyperscan.HS_FLAG_CASELESS] * len(places),
         )
 
-    def lines(self, piece: bytes) -> list[Found]:
-        """Return the lines of *piece* with a hit, in order; a hit past the line cap counts not."""
-        found: list[Found] = []
-        start, end = 0, -1
+    def dumped(self) -> bytes:
+        """Return the compiled database; it fits this library and this kind of processor alone."""
+        import hyperscan  # noqa: PLC0415 - as above
+
+        dumped: bytes = hyperscan.dumpb(self._database)
+        return dumped
+
+    def hits(self, piece: bytes) -> list[tuple[int, int, int]]:
+        """Return start, end and set of anchors of each line with a hit, in order.
+
+        A hit past the line cap counts not. The sets are named by `anchors`.
+        """
+        found: list[tuple[int, int, int]] = []
+        append, rfind, find, bits = found.append, piece.rfind, piece.find, self._bits
+        start, end, held, last = 0, -1, 0, len(piece)
 
         def hit(anchor: int, _from: int, after: int, _flags: int, _context: object) -> None:
             # Hits come in the order of their ends, so that each line is looked for once. The last
             # byte of a hit can be the line end itself, where an anchor asks for what is no letter.
-            nonlocal start, end
-            at = after - 1
-            if at > end:
-                start = piece.rfind(b"\n", max(end, 0), at) + 1
-                end = piece.find(b"\n", at)
-                end = len(piece) if end < 0 else end
-                if at - start <= LINE_CAP:
-                    found.append(Found(start, piece[start : min(end, start + LINE_CAP)], [anchor]))
-            elif found and found[-1].start == start and anchor not in found[-1].anchors:
-                found[-1].anchors.append(anchor)
+            nonlocal start, end, held
+            if after > end + 1:
+                if held:
+                    append((start, end, held))
+                held = 0
+                start = rfind(b"\n", max(end, 0), after - 1) + 1
+                end = find(b"\n", after - 1)
+                if end < 0:
+                    end = last
+            if after - start <= LINE_CAP:
+                held |= bits[anchor]
 
         self._database.scan(piece, match_event_handler=hit)
+        if held:
+            append((start, end, held))
         return found
+
+    def anchors(self, held: int) -> tuple[int, ...]:
+        """Return the places of the anchors in one set."""
+        known = self._sets.get(held)
+        if known is None:
+            if len(self._sets) >= MOST_SETS:
+                self._sets.clear()
+            known = self._sets[held] = tuple(self._of(held))
+        return known
+
+    def _of(self, held: int) -> Iterator[int]:
+        for bit, places in enumerate(self._places):
+            if held >> bit & 1:
+                yield from places
+
+    def lines(self, piece: bytes) -> list[Found]:
+        """Return the lines of *piece* with a hit, cut at the cap."""
+        return [
+            Found(start, piece[start : min(end, start + LINE_CAP)], list(self.anchors(held)))
+            for start, end, held in self.hits(piece)
+        ]

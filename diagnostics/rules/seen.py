@@ -4,6 +4,7 @@ import msgspec
 
 from collectors.facts.observation import Missing, Observation
 from diagnostics.rules.fold import Hit
+from diagnostics.rules.kernel_seen import KernelSymptoms
 from diagnostics.series.curve import Curve
 
 
@@ -11,12 +12,15 @@ class LogSeen(msgspec.Struct, frozen=True, kw_only=True):
     """One log: its symptoms, its numbers, and why its rest could not be read, if it could not.
 
     `lines` counts what was read; `first_line` is above 1 where only the end of a long log was.
+    `kernel` is what the kernel's own lines say, None where there was none to look at; `hits` is
+    what all others say.
     """
 
     name: str
     lines: int
     first_line: int = 1
     hits: tuple[Hit, ...] = ()
+    kernel: KernelSymptoms | None = None
     curve: Curve = Curve()
     cut: Missing | None = None
 

@@ -7,11 +7,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from collectors.logs.pieces import pieces
-from diagnostics.rules.reading import Knowledge, Reading
-from diagnostics.rules.rule import load
+from diagnostics.rules import kernel, rule
+from diagnostics.rules.knowledge import Knowledge
+from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen
 
-KNOWLEDGE = Knowledge(load())
+KNOWLEDGE = Knowledge.of((*rule.load(), *kernel.load()))
 OOM = b"[rank6]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.25 GiB. GPU 6 has"
 ITERATION = (
     b" iteration %d/ 900 | elapsed time per iteration (ms): 310.2 | lm loss: %s | grad norm: 0.4 |"

@@ -1,0 +1,174 @@
+"""Symptoms in lines of the kernel that stand in a file: dmesg, syslog, a journal's export."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from collectors.facts.kernel_log import KernelLog, Record
+from diagnostics.rules.kernel import OPENING, PIECES, cards, joined
+from diagnostics.rules.kernel_fold import QUOTED, Fold, Key
+from diagnostics.rules.kernel_seen import KernelRule, KernelSymptoms, Moment
+from diagnostics.rules.when import When, when
+
+# What tells who a GPU is; the driver prints two such lines a GPU at its first Xid.
+CARDS = ("NVRM: GPU at PCI:", "NVRM: GPU Board Serial Number")
+MOST_CARDS = 1_000
+EMPTY = KernelLog(records=(), source="syslog")
+
+
+class Dated(Moment, frozen=True, kw_only=True):
+    """A moment whose age is not known before the log's end."""
+
+    when: When
+
+
+class Run:
+    """What one text of the kernel counts for; equal texts that follow only add to it."""
+
+    __slots__ = ("_fold", "count", "head", "key", "number", "text")
+
+    def __init__(self, fold: "TextFold", key: Key, text: str) -> None:
+        self._fold = fold
+        self.key = key
+        self.text = text[:QUOTED]
+        self.count = self.number = 0
+        self.head = b""
+
+    def again(self, number: int, head: bytes) -> None:
+        """Count one more line; *head* is its beginning with its time."""
+        if not self.count:
+            self._fold.pending.append(self)
+        self.count += 1
+        self.number = number
+        self.head = head
+
+
+class End:
+    """A text of the kernel that ends what a rule found before."""
+
+    __slots__ = ("_fold", "_rule", "_text")
+
+    def __init__(self, fold: "TextFold", rule: KernelRule, text: str) -> None:
+        self._fold = fold
+        self._rule = rule
+        self._text = text
+
+    def again(self, number: int, head: bytes) -> None:
+        """Note the end once more."""
+        del head
+        self._fold.settle()
+        self._fold.end(self._rule, _record(number, self._text))
+
+
+class TextFold(Fold):
+    """The hits of one file; records are its lines, and their times are what the lines say."""
+
+    def __init__(self) -> None:
+        super().__init__(EMPTY)
+        self.pending: list[Run] = []
+        self._head = b""
+
+    def take(
+        self, rules: Sequence[KernelRule], ends: Sequence[KernelRule], record: Record, head: bytes
+    ) -> list[Run | End]:
+        """Count one line, and return what a line with the same text counts for."""
+        self.settle()
+        self._head = head
+        taken: list[Run | End] = []
+        keys = (key for rule in rules if (key := self.add(rule, record)) is not None)
+        taken += (Run(self, key, record.text) for key in keys)
+        for rule in ends:
+            if rule.compiled_over.search(record.text):
+                self.end(rule, record)
+                taken.append(End(self, rule, record.text))
+        return taken
+
+    def settle(self) -> None:
+        """Write down what equal texts added since."""
+        for run in self.pending:
+            self._head = run.head
+            hit = self._hits[run.key]
+            last = self._moment(_record(run.number, run.text))
+            self._hits[run.key] = msgspec.structs.replace(
+                hit, count=hit.count + run.count, last=last, over=False
+            )
+            run.count = 0
+        self.pending.clear()
+
+    def _moment(self, record: Record) -> Dated:
+        told = when(self._head)
+        return Dated(
+            sequence=record.sequence,
+            age_s=0.0,
+            text=record.text[:QUOTED],
+            time=told.time,
+            time_error_s=told.error_s,
+            when=told,
+        )
+
+
+class KernelText:
+    """The lines of the kernel in one file: feed them in their order, then take what was seen."""
+
+    def __init__(self) -> None:
+        self._fold = TextFold()
+        self._cards: list[Record] = []
+        self._any = False
+
+    def take(
+        self,
+        rules: Sequence[KernelRule],
+        ends: Sequence[KernelRule],
+        number: int,
+        text: str,
+        head: bytes,
+    ) -> list[Run | End]:
+        """Search one line; *head* is its beginning with its time."""
+        self._any = True
+        return self._fold.take(rules, ends, _record(number, text), head)
+
+    def card(self, number: int, text: str) -> None:
+        """Take a line that says who a GPU is."""
+        if len(self._cards) < MOST_CARDS:
+            self._cards.append(_record(number, text))
+
+    def seen(self, file: str, lines: int, end: When) -> KernelSymptoms | None:
+        """Return what was found; None where no line of the kernel was looked at."""
+        if not self._any:
+            return None
+        self._fold.settle()
+        hits = (
+            msgspec.structs.replace(hit, first=_aged(hit.first, end), last=_aged(hit.last, end))
+            for hit in self._fold.hits()
+        )
+        known = cards(msgspec.structs.replace(EMPTY, records=tuple(self._cards)))
+        return KernelSymptoms(
+            records=lines, file=file, source="syslog", hits=tuple(hits), cards=known
+        )
+
+
+def whole(text: str, before: Sequence[str]) -> str:
+    """Return a sentence of the driver that stands in several lines; *before* are those above."""
+    if not text.startswith("NVRM: fallen off"):
+        return text
+    texts = [*before[1 - PIECES :], text]
+    first = next((n for n, one in enumerate(texts) if OPENING.fullmatch(one)), None)
+    if first is None:
+        return text
+    records = [_record(0, one) for one in texts[first:]]
+    return next(iter(joined(records))).text
+
+
+def _aged(moment: Moment, end: When) -> Moment:
+    age = end.after_s(moment.when) if isinstance(moment, Dated) else None
+    return Moment(
+        sequence=moment.sequence,
+        age_s=round(age or 0.0, 3),
+        text=moment.text,
+        time=moment.time,
+        time_error_s=moment.time_error_s,
+    )
+
+
+def _record(number: int, text: str) -> Record:
+    return Record(sequence=number, boot_s=0.0, level=0, facility=0, text=text)

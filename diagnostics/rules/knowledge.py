@@ -1,0 +1,108 @@
+"""All rules that hold, with their compiled anchors: made once, used for any number of logs."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from diagnostics.finding import Severity
+from diagnostics.rules import above
+from diagnostics.rules.anchors import Anchors
+from diagnostics.rules.kernel_seen import KernelRule
+from diagnostics.rules.kernel_text import CARDS
+from diagnostics.rules.rule import Rule
+from diagnostics.series.lines import ANCHORS
+
+MOST_PLANS = 10_000
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """What the search must know of a rule before a line hits it; no prose of it."""
+
+    id: str
+    severity: Severity
+    source: Literal["kernel", "training", "tool", "any"]
+    anchor: str
+    over_anchor: str = ""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is done with a line that holds one set of anchors."""
+
+    rules: tuple[Rule, ...] = ()
+    ends: tuple[Rule, ...] = ()
+    kernel: tuple[KernelRule, ...] = ()
+    kernel_ends: tuple[KernelRule, ...] = ()
+    numbers: bool = False
+    card: bool = False
+    above: bool = False
+    searched: bool = True
+
+
+class Knowledge:
+    """Rules and anchors; a rule is read when a line first holds its anchor.
+
+    *database* is what `anchors.dumped` gave for the same entries.
+    """
+
+    def __init__(
+        self, entries: Sequence[Entry], rule: Callable[[int], Rule], database: bytes | None = None
+    ) -> None:
+        self._entries = tuple(entries)
+        self._rule = rule
+        self._ends = tuple(n for n, entry in enumerate(entries) if entry.over_anchor)
+        self._plans: dict[int, Plan] = {}
+        self.anchors = Anchors(
+            [
+                *(entry.anchor for entry in entries),
+                *(entries[n].over_anchor for n in self._ends),
+                *CARDS,
+                *above.ANCHORS,
+                *ANCHORS,
+            ],
+            database,
+        )
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule]) -> "Knowledge":
+        """Return the knowledge of rules that have been read."""
+        return cls([entry(rule) for rule in rules], list(rules).__getitem__)
+
+    def plan(self, held: int) -> Plan:
+        """Return what is done with a line that holds this set of anchors."""
+        plan = self._plans.get(held)
+        if plan is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[held] = self._made(self.anchors.anchors(held))
+        return plan
+
+    def _made(self, places: Sequence[int]) -> Plan:
+        entries, rules = self._entries, len(self._entries)
+        ends = rules + len(self._ends)
+        cards = ends + len(CARDS)
+        numbers = cards + len(above.ANCHORS)
+        held = [n for n in places if n < rules]
+        over = [self._ends[n - rules] for n in places if rules <= n < ends]
+        card = any(ends <= n < cards for n in places)
+        context = any(cards <= n < numbers for n in places)
+        return Plan(
+            rules=tuple(self._rule(n) for n in held if entries[n].source != "kernel"),
+            ends=tuple(self._rule(n) for n in over if entries[n].source != "kernel"),
+            kernel=tuple(self._kernel(held)),
+            kernel_ends=tuple(self._kernel(over)),
+            numbers=any(n >= numbers for n in places),
+            card=card,
+            above=context,
+            searched=bool(held or over or card or context),
+        )
+
+    def _kernel(self, places: Sequence[int]) -> list[KernelRule]:
+        rules = [self._rule(n) for n in places if self._entries[n].source == "kernel"]
+        return [rule for rule in rules if isinstance(rule, KernelRule)]
+
+
+def entry(rule: Rule) -> Entry:
+    """Return what the search must know of a rule."""
+    over_anchor = rule.over_anchor if rule.over else ""
+    return Entry(rule.id, rule.severity, rule.source, rule.anchor, over_anchor)

@@ -1,0 +1,128 @@
+"""Search one line that an anchor hit: whose line it is, and which rules hold for it."""
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from diagnostics.rules.above import Above
+from diagnostics.rules.fold import Fold
+from diagnostics.rules.form import Form, by_kernel
+from diagnostics.rules.kernel_text import KernelText, whole
+from diagnostics.rules.knowledge import Knowledge, Plan
+from diagnostics.rules.line import Line, decoded
+from diagnostics.rules.rule import Rule
+from diagnostics.rules.stamp import INSIDE, STAMP
+from diagnostics.rules.when import LOOKED_AT
+
+# The driver's sentence of a dead GPU stands in three lines; the last of them holds the anchor.
+LINES_ABOVE = 2
+
+
+class Counting(Protocol):
+    """What a line counts for."""
+
+    def again(self, number: int, head: bytes) -> None:
+        """Count one more line; *head* is its beginning with its time."""
+        ...
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a line stands: its number, and its span in a piece up to the cap."""
+
+    piece: bytes
+    start: int
+    stop: int
+    number: int
+
+    def stamped(self) -> tuple[re.Match[bytes] | None, int]:
+        """Return its stamp, and where the text behind it begins."""
+        found = STAMP.match(self.piece, self.start, self.stop)
+        return (found, found.end()) if found and found.lastgroup else (None, self.start)
+
+    def above(self) -> list[str]:
+        """Return the texts of the lines above it in the piece, without their stamps."""
+        texts: list[str] = []
+        start = self.start
+        while start and len(texts) < LINES_ABOVE:
+            stop = start - 1
+            start = self.piece.rfind(b"\n", 0, stop) + 1
+            _, at = Place(self.piece, start, stop, 0).stamped()
+            texts.insert(0, decoded(self.piece[at : min(stop, at + LOOKED_AT)]))
+        return texts
+
+
+class Search:
+    """The hits of one log, found line by line."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self.fold = Fold()
+        self.kernel = KernelText()
+        # What a tool prints in a job's log is read line by line, as all else there.
+        self._above = Above() if form == "other" else None
+
+    def line(self, place: Place, plan: Plan) -> tuple[Counting, ...] | None:
+        """Count a line, and return what each line with its text counts for.
+
+        None where a line with the same text can count for something else.
+        """
+        found, at = place.stamped()
+        kernel = by_kernel(self._form, found)
+        if not kernel and self._form == "system":
+            inside = INSIDE.match(place.piece, place.start, place.stop)
+            kernel, at = inside is not None, inside.end() if inside else at
+        if not kernel:
+            return self._printed(plan, place)
+        text = decoded(place.piece[at : place.stop])
+        sentence = whole(text, place.above()) if text.startswith("NVRM: fallen") else text
+        if plan.card:
+            self.kernel.card(place.number, text)
+        head = place.piece[place.start : min(place.stop, place.start + LOOKED_AT)]
+        counting: list[Counting] = []
+        if plan.kernel or plan.kernel_ends:
+            counting += self.kernel.take(
+                plan.kernel, plan.kernel_ends, place.number, sentence, head
+            )
+        counting += self._text(_any(plan.rules), _any(plan.ends), place)
+        return None if plan.card or sentence is not text else tuple(counting)
+
+    def _printed(self, plan: Plan, place: Place) -> tuple[Counting, ...] | None:
+        """Count a line of a program; what a tool says can need what stands above it."""
+        if self._above is None:
+            return self._text(plan.rules, plan.ends, place)
+        line = Line(place.number, decoded(place.piece[place.start : place.stop]))
+        told = self._above.told(line)
+        counting = self._text(plan.rules, plan.ends, place, told)
+        return None if plan.above or told is not line.text else counting
+
+    def finish(self, known: Knowledge) -> None:
+        """Count what can be told only when the log has ended."""
+        if self._above is None:
+            return
+        for told in self._above.late():
+            for _, _, held in known.anchors.hits(told.text.encode("utf-8", "replace")):
+                for rule in known.plan(held).rules:
+                    if run := self.fold.take(rule, told.line, told.text):
+                        run.again(told.line.number, b"")
+        self._above = None
+
+    def _text(
+        self, rules: Sequence[Rule], ends: Sequence[Rule], place: Place, told: str | None = None
+    ) -> tuple[Counting, ...]:
+        if not rules and not ends:
+            return ()
+        line = Line(place.number, decoded(place.piece[place.start : place.stop]))
+        head = place.piece[place.start : min(place.stop, place.start + LOOKED_AT)]
+        counting: list[Counting] = []
+        counting += (run for rule in rules if (run := self.fold.take(rule, line, told)))
+        counting += (end for rule in ends if (end := self.fold.taken_end(rule, line)))
+        for one in counting:
+            one.again(place.number, head)
+        return tuple(counting)
+
+
+def _any(rules: Sequence[Rule]) -> list[Rule]:
+    """Return the rules that hold for lines of the kernel too."""
+    return [rule for rule in rules if rule.source == "any"]
