@@ -16,7 +16,7 @@ from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.document import STATUS, Document
 from diagnostics.finding import STAGES
-from diagnostics.knowledge import pages
+from diagnostics.knowledge import models, pages
 from diagnostics.knowledge.pages import near
 
 SETTINGS = "/etc/gpudiag/gpudiag.toml"
@@ -100,8 +100,9 @@ def open_node(
     """Return the way to see the node that was asked for, with the settings that hold there."""
     from collectors.node import live, recorded  # noqa: PLC0415 - each brings what only it needs
 
-    # Files of our own, which the document needs: read here, because a running loop opens none.
+    # Files of our own, which checks and document need: read here, as a running loop opens none.
     pages.load()
+    models.load()
     if replay:
         try:
             node = recorded.Recorded(Path(replay))
