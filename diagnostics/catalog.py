@@ -38,7 +38,7 @@ from diagnostics.checks.processes import (
     zombie,
 )
 from diagnostics.checks.storage import expected as expected_drives
-from diagnostics.checks.storage import latency, mounts, network_files, nvme, raid
+from diagnostics.checks.storage import latency, lustre, mounts, network_files, nfs, nvme, raid
 from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 
 PROCESSES: tuple[Check, ...] = (
@@ -55,6 +55,8 @@ PROCESSES: tuple[Check, ...] = (
     clock.clock,
     governor.governor,
     mounts.mounts,
+    nfs.nfs,
+    lustre.lustre,
     latency.latency,
     expected_drives.expected,
     nvme.nvme,
