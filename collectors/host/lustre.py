@@ -19,9 +19,7 @@ PATTERNS = (
 )
 MOUNTS = "/proc/self/mounts"
 
-#     target: scratch-OST0004_UUID
-#     state: DISCONN
-#        current_connection: 10.20.0.9@o2ib
+# One field a line, each behind spaces:   "    state: DISCONN", "    target: scratch-OST0004_UUID"
 FIELD = re.compile(r"\s{0,12}(?P<name>target|state|current_connection): {0,4}(?P<value>\S{1,120})")
 
 

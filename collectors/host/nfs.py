@@ -16,7 +16,7 @@ MOST = 256
 
 # device store-1:/scratch mounted on /scratch with fstype nfs4 statvers=1.1
 DEVICE = re.compile(
-    r"device (?P<source>\S{1,400}) mounted on (?P<point>\S{1,4096}) with fstype (?P<fstype>\S{1,40})"
+    r"device (?P<source>\S{1,400}) mounted on (?P<point>\S{1,4096}) with fstype (?P<fstype>\S{1,9})"
 )
 #         READ: 1204 1206 2 221536 805306368 12 30841 31020 0
 OPERATION = re.compile(r"\s{1,12}(?P<name>[A-Z_0-9]{2,40}): (?P<counts>\d[\d ]{13,400})\s*")

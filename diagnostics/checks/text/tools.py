@@ -1,0 +1,129 @@
+"""What the output of tools means: nvidia-smi, dcgmi, the fabric manager, Slurm and Kubernetes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from collectors.facts import pci
+from collectors.facts.subject import Subject
+from diagnostics.check import check
+from diagnostics.checks.training.given import evidence, unread
+from diagnostics.finding import RANK, Finding, NotApplicable, Severity, Statement, Well, found
+from diagnostics.rules.fold import Hit
+from diagnostics.rules.seen import LogSeen, TrainingLogs
+
+# The files of rules whose lines tools print; their rules' ids begin so.
+FAMILIES = frozenset({"nvidia_smi", "dcgm", "fabric_manager", "slurm_node", "kubernetes"})
+# A consequence that the same text gives a cause for is told as a note.
+FOLLOWS: Mapping[str, str] = {"k8s_device_plugin_unhealthy": "xid_"}
+
+
+@check(
+    "text.tools",
+    stage="driver",
+    faults=(
+        "gpu_handle_undetermined",
+        "gpu_lost",
+        "nvml_no_devices",
+        "driver_not_loaded",
+        "driver_library_mismatch",
+        "gpu_device_denied",
+        "gpu_init_failed",
+        "gpu_reset_required",
+        "gpu_inforom_corrupted",
+        "row_remap_pending",
+        "row_remap_failed",
+        "retired_pages_pending",
+        "ecc_uncorrectable",
+        "gpu_thermal_throttle",
+        "gpu_power_brake",
+        "nvlink_down",
+        "nvswitch_sxid_fatal",
+        "nvswitch_sxid_nonfatal",
+        "fabric_manager_not_ready",
+        "gpu_count_mismatch",
+        "xid_other",
+        "host_memory_missing",
+        "unexpected_reboot",
+        "slurm_kill_task_failed",
+        "slurmd_not_responding",
+        "k8s_pod_evicted",
+        "k8s_node_not_ready",
+        "k8s_device_plugin_unhealthy",
+    ),
+    proved="documented",
+)
+def tools(seen: TrainingLogs) -> Iterator[Statement]:
+    """No line of a tool's output in the given text means a fault.
+
+    What nvidia-smi or the scheduler said is often all that a report holds: the node itself is gone,
+    reset or given to somebody else. Each fault of each thing is one finding with its first line.
+    """
+    yield from unread(seen)
+    told = False
+    for log in seen.logs:
+        hits = [hit for hit in log.hits if of_a_tool(hit)]
+        for same in _alike(hits):
+            yield _finding(log, same, hits)
+            told = True
+    lines = sum(log.lines for log in seen.logs)
+    if lines and not told:
+        yield Well(f"none of {lines:,} lines is a tool's word of a fault")
+    elif seen.logs and not lines:
+        yield NotApplicable(why="the log is empty")
+
+
+def of_a_tool(hit: Hit) -> bool:
+    """Return whether a tool printed the line, and not a training job."""
+    return hit.rule.partition(".")[0] in FAMILIES
+
+
+def _alike(hits: Sequence[Hit]) -> Iterator[list[Hit]]:
+    """Put together what tells of one fault of one thing."""
+    groups: dict[tuple[str, str | None], list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault((_fault(hit), hit.name), []).append(hit)
+    yield from groups.values()
+
+
+def _fault(hit: Hit) -> str:
+    return hit.fault.format(**hit.values)
+
+
+def _finding(log: LogSeen, same: Sequence[Hit], hits: Sequence[Hit]) -> Finding:
+    """Return one finding; the gravest of its lines is its sentence."""
+    told = max(same, key=lambda hit: RANK[_severity(hit, hits)])
+    return found(
+        _fault(told),
+        _severity(told, hits),
+        _subject(log, told),
+        told.template,
+        *evidence(log, [told, *(hit for hit in same if hit is not told)]),
+        kind=told.kind,
+        variant=told.rule.partition(".")[2],
+        rule=told.rule,
+        count=sum(hit.count for hit in same),
+        confidence=0.95,
+        **told.values,
+    )
+
+
+def _severity(hit: Hit, hits: Sequence[Hit]) -> Severity:
+    cause = FOLLOWS.get(hit.fault)
+    explained = cause is not None and any(
+        _fault(other).startswith(cause) and other.name == hit.name for other in hits
+    )
+    return "info" if hit.over or explained else hit.severity
+
+
+def _subject(log: LogSeen, hit: Hit) -> Subject:
+    """Return the thing by its address where the text gives one, by its number or UUID else."""
+    if hit.name is None or hit.about in ("log", "rank", "node"):
+        return Subject(kind="log", name=log.name)
+    values: Mapping[str, Any] = hit.values
+    uuid, index = values.get("gpu_uuid"), values.get("index")
+    return Subject(
+        kind=hit.about,
+        name=pci.function(hit.name),
+        uuid=uuid if isinstance(uuid, str) else None,
+        index=index if isinstance(index, int) else None,
+    )
