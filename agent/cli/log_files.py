@@ -3,7 +3,7 @@
 import os
 import pwd
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader, FileIO
 from pathlib import Path
@@ -15,9 +15,13 @@ from agent.walk.walked import Walked
 from collectors.facts.observation import Cause, Missing
 from collectors.logs.pieces import pieces
 from collectors.logs.unpack import Damaged, blocks
+from diagnostics.check import Result
+from diagnostics.checks.kernel.log import kernel_log
+from diagnostics.checks.text.tools import tools
 from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 from diagnostics.document import Document
 from diagnostics.finding import STAGES
+from diagnostics.rules.kernel_seen import KernelSymptoms
 from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
@@ -72,12 +76,21 @@ def _opened(file: str) -> AbstractContextManager[BufferedReader]:
 
 def _document(seen: TrainingLogs) -> Document:
     """Judge the text; stages that it says nothing of are listed without a check."""
-    results = tuple(check.run({TrainingLogs: seen}) for check in CHECKS)
-    walked = [
-        Walked(stage=stage, results=results if stage == "training" else ()) for stage in STAGES
-    ]
+    said = {"training": tuple(check.run({TrainingLogs: seen}) for check in CHECKS)}
+    said["driver"] = tuple(_driver(seen))
+    walked = [Walked(stage=stage, results=said.get(stage, ())) for stage in STAGES]
     # What could not be read is the whole subject here: it is unknown, as with --strict.
     return build(walked, None, started=None, seconds=None, strict=True)
+
+
+def _driver(seen: TrainingLogs) -> Iterator[Result]:
+    """Judge the kernel's own lines, and what a tool said of the node, where there are any."""
+    for log in seen.logs:
+        if log.kernel is not None:
+            yield kernel_log.run({KernelSymptoms: log.kernel})
+    said = tools.run({TrainingLogs: seen})
+    if said.findings:
+        yield said
 
 
 def _cause(problem: OSError) -> Cause:

@@ -113,7 +113,6 @@ class KernelText:
     def __init__(self) -> None:
         self._fold = TextFold()
         self._cards: list[Record] = []
-        self._any = False
 
     def take(
         self,
@@ -124,7 +123,6 @@ class KernelText:
         head: bytes,
     ) -> list[Run | End]:
         """Search one line; *head* is its beginning with its time."""
-        self._any = True
         return self._fold.take(rules, ends, _record(number, text), head)
 
     def card(self, number: int, text: str) -> None:
@@ -132,10 +130,8 @@ class KernelText:
         if len(self._cards) < MOST_CARDS:
             self._cards.append(_record(number, text))
 
-    def seen(self, file: str, lines: int, end: When) -> KernelSymptoms | None:
-        """Return what was found; None where no line of the kernel was looked at."""
-        if not self._any:
-            return None
+    def seen(self, file: str, lines: int, end: When) -> KernelSymptoms:
+        """Return what was found in a file of so many lines, whose last has the time *end*."""
         self._fold.settle()
         hits = (
             msgspec.structs.replace(hit, first=_aged(hit.first, end), last=_aged(hit.last, end))

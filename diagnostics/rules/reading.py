@@ -102,7 +102,7 @@ class Reading:
             lines=lines,
             first_line=self._first_line,
             hits=search.fold.hits(),
-            kernel=search.kernel.seen(self._name, lines, self._ended()),
+            kernel=search.by_kernel(self._name, lines, self._ended()),
             curve=self._drawing.curve(),
             cut=cut,
         )

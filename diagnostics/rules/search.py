@@ -9,12 +9,13 @@ import msgspec
 from diagnostics.rules.above import Above
 from diagnostics.rules.fold import Fold
 from diagnostics.rules.form import Form, by_kernel
+from diagnostics.rules.kernel_seen import KernelSymptoms
 from diagnostics.rules.kernel_text import KernelText, whole
 from diagnostics.rules.knowledge import Knowledge, Plan
 from diagnostics.rules.line import Line, decoded
 from diagnostics.rules.rule import Rule
 from diagnostics.rules.stamp import INSIDE, STAMP
-from diagnostics.rules.when import LOOKED_AT
+from diagnostics.rules.when import LOOKED_AT, When
 
 # The driver's sentence of a dead GPU stands in three lines; the last of them holds the anchor.
 LINES_ABOVE = 2
@@ -96,6 +97,11 @@ class Search:
         told = self._above.told(line)
         counting = self._text(plan.rules, plan.ends, place, told)
         return None if plan.above or told is not line.text else counting
+
+    def by_kernel(self, name: str, lines: int, end: When) -> KernelSymptoms | None:
+        """Return what the kernel's lines say; None in a log that holds none."""
+        seen = self.kernel.seen(name, lines, end)
+        return seen if seen.hits or self._form in ("system", "bare") else None
 
     def finish(self, known: Knowledge) -> None:
         """Count what can be told only when the log has ended."""

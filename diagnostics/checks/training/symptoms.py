@@ -34,7 +34,8 @@ def symptoms(seen: TrainingLogs) -> Iterator[Statement]:
     yield from unread(seen)
     told = False
     for log in seen.logs:
-        hits = [hit for hit in log.hits if hit.fault not in JUDGED_WITH_NUMBERS]
+        hits = [hit for hit in log.hits if hit.source != "tool"]
+        hits = [hit for hit in hits if hit.fault not in JUDGED_WITH_NUMBERS]
         for fault in dict.fromkeys(hit.fault for hit in hits):
             yield _finding(log, [hit for hit in hits if hit.fault == fault])
             told = True
