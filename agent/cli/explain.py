@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import click
 
@@ -10,7 +11,7 @@ from agent.cli.terminal import write
 from agent.render import explain as draw
 from agent.render.lines import Line
 from diagnostics.catalog import WALK
-from diagnostics.knowledge.aliases import ALIASES
+from diagnostics.knowledge.aliases import codes, named
 from diagnostics.knowledge.pages import load, near
 from diagnostics.rules.rule import load as load_rules
 
@@ -22,16 +23,17 @@ Drawing = Callable[[int], list[Line]]
 def command(name: str) -> int:
     """Say what ID is: meaning, likeliest causes, first command, what not to do.
 
-    ID is a fault, a check or a rule; `explain faults`, `checks` or `rules` lists them.
+    ID is a fault, a check, a rule, or a code such as xid_79 or sxid_20034; `explain faults`,
+    `checks`, `rules` or `codes` lists them.
     """
     names = listing()
     if name in names:
         sys.stdout.write("\n".join(sorted(names[name])) + "\n")
         return 0
     drawings = entries()
-    wanted = ALIASES.get(name, name)
+    wanted = name if name in drawings else named(name)
     if wanted not in drawings:
-        close = near(name, [*drawings, *ALIASES, *names])
+        close = near(name, [*drawings, *names])
         hint = f"did you mean {close}?" if close else "gpudiag explain faults lists the faults"
         raise Mistake(f"nothing is called {name}", hint)
     write(drawings[wanted])
@@ -44,6 +46,7 @@ def listing() -> dict[str, list[str]]:
         "faults": list(load()),
         "checks": [check.name for check in WALK],
         "rules": [rule.id for rule in load_rules()],
+        "codes": list(codes()),
     }
 
 
@@ -54,5 +57,6 @@ def entries() -> dict[str, Drawing]:
         return lambda width: kind(thing, width)
 
     drawn = {name: of(draw.fault, page) for name, page in load().items()}
+    drawn |= {name: partial(draw.code, name, row) for name, row in codes().items()}
     drawn |= {check.name: of(draw.check, check) for check in WALK}
     return drawn | {rule.id: of(draw.rule, rule) for rule in load_rules()}

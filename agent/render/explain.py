@@ -8,11 +8,15 @@ from agent.render.lines import Line, Span, block, edge, wrap
 from diagnostics.catalog import WALK
 from diagnostics.check import Check, Limits
 from diagnostics.incidents.edges import EDGES
+from diagnostics.knowledge.aliases import named
+from diagnostics.knowledge.codes.recovery import STEPS
+from diagnostics.knowledge.codes.tables import Code, SXid, Xid, subs, words
 from diagnostics.knowledge.pages import Page
 from diagnostics.rules.rule import Rule
 
 LABEL = 14
 STAGE_NUMBER = {"processes": 1, "driver": 2, "network": 3, "training": 4}
+BY_WORDS = 74
 WORD = {"info": "note", "warning": "warning", "critical": "fault"}
 
 
@@ -55,6 +59,50 @@ def rule(entry: Rule, width: int) -> list[Line]:
     lines += _labelled("Leaves", entry.not_example[:1], width)
     lines += _labelled("References", _joined(entry.references), width)
     return lines + _labelled("More", [f"gpudiag explain {entry.fault}"], width, style="bold")
+
+
+def code(name: str, entry: Code, width: int) -> list[Line]:
+    """Return the page of an Xid or SXid."""
+    fault = named(name)
+    kind = "Xid" if isinstance(entry, Xid) else "SXid of an NVSwitch"
+    lines = _title(name, f"{WORD[entry.severity]}, {kind}", width)
+    lines += _paragraph(f"{entry.name}: {entry.meaning}.", width)
+    lines += _labelled("Where", [entry.kind], width)
+    lines += _labelled("On", _generations(entry), width)
+    lines += _labelled("Told as", [] if fault == "xid_other" else [fault], width)
+    lines += _labelled("Recovery", [STEPS[entry.recovery]], width, style="bold")
+    lines += _labelled("Driver", list(_driver_says(entry)), width)
+    lines += _labelled("Sub-events", list(_sub_events(entry)), width)
+    lines += _labelled("Told apart", [t for t in entry.apart.split("; ") if t], width)
+    return lines + _labelled("More", [f"gpudiag explain {fault}"], width)
+
+
+def _generations(entry: Code) -> list[str]:
+    if entry.generations == ("newest",):
+        return ["drivers of 2026; which GPUs print it is not documented"]
+    return [", ".join(entry.generations) or "nothing that is sold today"]
+
+
+def _driver_says(entry: Code) -> Iterator[str]:
+    if isinstance(entry, SXid) and entry.always_fatal:
+        yield "calls it Fatal or not; it is always fatal for the whole fabric"
+    elif isinstance(entry, SXid) and entry.printed == "containment":
+        yield "calls it Fatal where containment is on, else Non-fatal"
+    if isinstance(entry, Xid) and entry.told_by_154:
+        yield "states what it wants in an Xid 154, which goes before this"
+
+
+def _sub_events(entry: Code) -> Iterator[str]:
+    if not isinstance(entry, Xid):
+        return
+    units: dict[str, list[bool]] = {}
+    for sub in subs().get(entry.code, ()):
+        units.setdefault(sub.unit[0], []).append(sub.severity != "nonfatal")
+    for unit, fatal in units.items():
+        yield f"{unit}: {sum(fatal)} of {len(fatal)} are fatal"
+    if entry.code == BY_WORDS:
+        groups = dict.fromkeys(word.group.replace("_", " ") for word in words())
+        yield f"register words 1, 3, 4, 5 tell: {', '.join(groups)}"
 
 
 def _title(name: str, right: str, width: int) -> list[Line]:

@@ -1,8 +1,12 @@
 """Which fault can cause which: declared, so that one can read and argue about it."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
+
+from diagnostics.knowledge.aliases import XID
+from diagnostics.knowledge.codes.tables import xids
 
 # `whole`: the consequence is told of the node as a whole, the cause is another fault, or of one
 # thing of it.
@@ -15,6 +19,30 @@ class Edge(msgspec.Struct, frozen=True):
     cause: str
     consequence: str
     same: Same
+
+
+# An Xid 45 is the driver's clearing up after what stands before it on the same GPU; 43 stops the
+# channel of a program that failed.
+CLEARED, STOPPED = "xid_45", "xid_43"
+# What a program sees when its memory, its link or its GPU fails under it.
+SEEN_BY_PROGRAM = ("xid_13", "xid_31", "xid_32", STOPPED)
+UNDER_IT = ("gpu_fell_off_bus", "ecc_uncorrectable", "nvlink_error", "gsp_timeout")
+
+
+def of_codes() -> Iterator[Edge]:
+    """Yield what follows from an Xid, by what the table says of it."""
+    yield from (Edge(cause, CLEARED, "subject") for cause in dict.fromkeys(XID.values()))
+    yield from (Edge(cause, seen, "subject") for cause in UNDER_IT for seen in SEEN_BY_PROGRAM)
+    for number, row in xids().items():
+        fault = f"xid_{number}"
+        if number in XID or fault == CLEARED:
+            continue
+        yield Edge(fault, CLEARED, "subject")
+        if row.severity != "info":
+            yield Edge(fault, "gpu_reset_required", "subject")
+            yield Edge(fault, "nccl_collective_timeout", "node")
+        elif row.recovery == "restart_job" and fault != STOPPED:
+            yield Edge(fault, STOPPED, "subject")
 
 
 EDGES: tuple[Edge, ...] = (
@@ -59,6 +87,16 @@ EDGES: tuple[Edge, ...] = (
     Edge("gpu_fell_off_bus", "nvlink_error", "node"),
     Edge("gpu_fell_off_bus", "driver_hung", "node"),
     Edge("gpu_fell_off_bus", "task_blocked_d_state", "node"),
+    Edge("gpu_fell_off_bus", "gsp_timeout", "subject"),
+    Edge("gpu_fell_off_bus", "gpu_reset_required", "subject"),
+    # The driver's line that it kept a dump of the GPU, which names none.
+    Edge("gpu_fell_off_bus", "gpu_fell_off_bus", "whole"),
+    # The switch's end of a link whose GPU left.
+    Edge("gpu_fell_off_bus", "nvswitch_sxid_fatal", "node"),
+    Edge("gpu_fell_off_bus", "nvswitch_sxid_nonfatal", "node"),
+    Edge("nvlink_error", "nvswitch_sxid_nonfatal", "node"),
+    Edge("nvswitch_sxid_fatal", "nvlink_error", "node"),
+    Edge("nvswitch_sxid_fatal", "nvswitch_sxid_nonfatal", "subject"),
     Edge("gsp_timeout", "driver_hung", "node"),
     Edge("gsp_timeout", "task_blocked_d_state", "node"),
     Edge("gsp_timeout", "gpu_reset_required", "subject"),
@@ -168,4 +206,5 @@ EDGES: tuple[Edge, ...] = (
     Edge("cuda_oom", "nccl_collective_timeout", "node"),
     Edge("cuda_device_assert", "nccl_collective_timeout", "node"),
     Edge("cuda_illegal_memory_access", "nccl_collective_timeout", "node"),
+    *of_codes(),
 )

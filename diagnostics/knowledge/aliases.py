@@ -1,27 +1,51 @@
-"""Codes that have a name: `explain xid_79` answers with the page of the named fault."""
+"""Codes that have a name: an Xid 79 is told as gpu_fell_off_bus, and has a page of its own."""
 
 import re
 from collections.abc import Mapping
 
+from diagnostics.knowledge.codes.tables import Code, sxids, xids
+
 NAMED_XID: Mapping[str, tuple[int, ...]] = {
     "gpu_fell_off_bus": (79,),
     "gsp_timeout": (119, 120),
+    "gpu_init_failed": (143,),
+    "gpu_reset_required": (154,),
     "nvlink_error": (74, 137, *range(144, 151)),
     "ecc_uncorrectable": (48, 94, 95, 140, 171),
     "row_remap_pending": (63,),
     "row_remap_failed": (64,),
 }
 
-# All other codes share a page until they have their own; drivers of 2026 know some 180.
-LAST_XID = 199
+# A code that no table has, of a driver of tomorrow, shares a page with the others of its kind.
 UNNAMED = "xid_other"
-XID = re.compile(r"xid_\d{1,5}")
+CODE = re.compile(r"(?P<kind>s?xid)_(?P<code>\d{1,6})")
 
-ALIASES: Mapping[str, str] = {f"xid_{code}": UNNAMED for code in range(1, LAST_XID + 1)} | {
-    f"xid_{code}": fault for fault, codes in NAMED_XID.items() for code in codes
-}
+XID: Mapping[int, str] = {code: fault for fault, codes in NAMED_XID.items() for code in codes}
+
+
+def code(name: str) -> Code | None:
+    """Return the row of `xid_79` or `sxid_20034`, None where no table has it."""
+    hit = CODE.fullmatch(name)
+    if hit is None:
+        return None
+    return (xids() if hit["kind"] == "xid" else sxids()).get(int(hit["code"]))
+
+
+def codes() -> Mapping[str, Code]:
+    """Return every code by its id."""
+    return {f"xid_{number}": row for number, row in xids().items()} | {
+        f"sxid_{number}": row for number, row in sxids().items()
+    }
 
 
 def named(fault: str) -> str:
-    """Return the id under which the page of *fault* stands; Xids of later drivers share one too."""
-    return ALIASES.get(fault, UNNAMED if XID.fullmatch(fault) else fault)
+    """Return the id under which the page of *fault* stands: that of its name, or a shared one."""
+    hit = CODE.fullmatch(fault)
+    if hit is None:
+        return fault
+    number = int(hit["code"])
+    if hit["kind"] == "xid":
+        return XID.get(number, UNNAMED)
+    row = sxids().get(number)
+    fatal = row is not None and row.severity == "critical"
+    return "nvswitch_sxid_fatal" if fatal else "nvswitch_sxid_nonfatal"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from diagnostics.document import Incident, PlanLine
 from diagnostics.finding import Finding
-from diagnostics.incidents import look
+from diagnostics.incidents import look, recovery
 from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
 
@@ -15,7 +15,7 @@ REASON = "no remedy acts on its own; these steps are for a person"
 def propose(
     incidents: Sequence[Incident], findings: Sequence[Finding], pages: Mapping[str, Page]
 ) -> tuple[PlanLine, ...]:
-    """Return the steps for each incident whose fault has a page."""
+    """Return the steps for each incident whose fault has a page, first what its GPU needs."""
     by_id = {finding.id: finding for finding in findings}
     return tuple(
         PlanLine(
@@ -23,9 +23,17 @@ def propose(
             incident=incident.id,
             decision="advised",
             reason=REASON,
-            steps=tuple(look.command(step, root, root.subject.node) for step in page.do),
+            steps=(
+                *_recovery(root, findings),
+                *(look.command(step, root, root.subject.node) for step in page.do),
+            ),
             risk=page.never,
         )
         for incident in incidents
         if (root := by_id[incident.root]) and (page := pages.get(named(root.fault)))
     )
+
+
+def _recovery(root: Finding, findings: Sequence[Finding]) -> tuple[str, ...]:
+    advised = recovery.advice(root, findings)
+    return () if advised is None else (recovery.step(advised),)

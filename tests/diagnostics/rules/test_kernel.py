@@ -307,7 +307,7 @@ def test_the_order_of_an_incident() -> None:
     expected = {
         "pcie_error": "gpu_fell_off_bus",
         "gpu_fell_off_bus": None,
-        "xid_45": None,
+        "xid_45": "gpu_fell_off_bus",
         "nvlink_error": "gpu_fell_off_bus",
     }
 
