@@ -7,6 +7,7 @@ from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
+from diagnostics.knowledge.codes import tables
 from diagnostics.rules.kernel import KernelKnowledge, KernelSymptoms, Search, joined, load
 
 # So that the loop goes on in between: a log full of Xids takes some 20 microseconds a record.
@@ -15,7 +16,12 @@ AT_ONCE = 1_000
 
 @cache
 def knowledge() -> KernelKnowledge:
-    """Return the rules for the kernel log with their anchors, compiled once a process."""
+    """Return the rules for the kernel log with their anchors, compiled once a process.
+
+    The tables of codes, in which a line is looked up later, are read here as well.
+    """
+    for table in (tables.xids, tables.sxids, tables.subs, tables.words):
+        table()
     return KernelKnowledge(load())
 
 
