@@ -45,15 +45,17 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """One collector; an `active` one sends packets, and is held back by a failed stage.
 
     It is called with the node, what is wanted, and the observations of `after`, in their order.
+    `period_s` is how often the daemon looks; what is older than two of them is stale.
     """
 
     shape: type[Observation]
     collect: Collect
     active: bool = False
     after: tuple[type[Observation], ...] = ()
+    period_s: float = 30.0
 
 
-def source(collect: Collect, *, active: bool = False) -> Source:
+def source(collect: Collect, *, active: bool = False, period_s: float = 30.0) -> Source:
     """Read the shape off the collector's return type, `Shape | Missing`.
 
     Its parameters after the first two, `Shape | Missing` as well, are what it is told beforehand.
@@ -61,7 +63,7 @@ def source(collect: Collect, *, active: bool = False) -> Source:
     hints = get_type_hints(collect)
     shape = _shape(hints.pop("return"))
     after = tuple(_shape(hint) for hint in tuple(hints.values())[2:])
-    return Source(shape=shape, collect=collect, active=active, after=after)
+    return Source(shape=shape, collect=collect, active=active, after=after, period_s=period_s)
 
 
 def _shape(hint: Any) -> type[Observation]:  # noqa: ANN401 - a type expression
@@ -69,42 +71,45 @@ def _shape(hint: Any) -> type[Observation]:  # noqa: ANN401 - a type expression
     return found
 
 
+# GPUs, counters and the kernel's word on them; what is slow to ask; what changes with an update.
+FAST_S, MINUTE_S, SLOW_S = 10.0, 60.0, 600.0
+
 SOURCES: tuple[Source, ...] = (
     source(processes.collect),
     source(blocked.collect),
     source(holders.collect),
     source(running.collect),
-    source(expected.collect),
-    source(nvml.collect),
-    source(health.collect),
-    source(firmware.collect),
+    source(expected.collect, period_s=SLOW_S),
+    source(nvml.collect, period_s=FAST_S),
+    source(health.collect, period_s=FAST_S),
+    source(firmware.collect, period_s=SLOW_S),
     source(memory.collect),
     source(descriptors.collect),
-    source(clock.collect),
-    source(governor.collect),
+    source(clock.collect, period_s=MINUTE_S),
+    source(governor.collect, period_s=SLOW_S),
     source(mounts.collect),
     source(nfs.collect),
     source(lustre.collect),
     source(disks.collect),
-    source(nvme.collect),
-    source(raid.collect),
+    source(nvme.collect, period_s=SLOW_S),
+    source(raid.collect, period_s=MINUTE_S),
     source(open_files.collect),
-    source(log.collect),
-    source(last_boot.collect),
+    source(log.collect, period_s=FAST_S),
+    source(last_boot.collect, period_s=SLOW_S),
     source(bus.collect),
-    source(modules.collect),
+    source(modules.collect, period_s=SLOW_S),
     source(device_nodes.collect),
     source(pcie.collect),
-    source(peermem.collect),
-    source(fabric_manager.collect),
-    source(controller.collect),
-    source(sensors.collect),
-    source(events.collect),
-    source(cards.collect),
-    source(ports.collect),
-    source(interfaces.collect),
-    source(ibping.collect, active=True),
-    source(ping.collect, active=True),
+    source(peermem.collect, period_s=SLOW_S),
+    source(fabric_manager.collect, period_s=SLOW_S),
+    source(controller.collect, period_s=MINUTE_S),
+    source(sensors.collect, period_s=MINUTE_S),
+    source(events.collect, period_s=MINUTE_S),
+    source(cards.collect, period_s=SLOW_S),
+    source(ports.collect, period_s=FAST_S),
+    source(interfaces.collect, period_s=FAST_S),
+    source(ibping.collect, active=True, period_s=MINUTE_S),
+    source(ping.collect, active=True, period_s=MINUTE_S),
 )
 
 

@@ -2,10 +2,14 @@
 
 from agent.walk import kernel, logs
 from collectors import catalog
-from collectors.catalog import Source, source
+from collectors.catalog import FAST_S, Source, source
 from collectors.facts.observation import Observation
 
-SOURCES: tuple[Source, ...] = (*catalog.SOURCES, source(logs.collect), source(kernel.collect))
+SOURCES: tuple[Source, ...] = (
+    *catalog.SOURCES,
+    source(logs.collect),
+    source(kernel.collect, period_s=FAST_S),
+)
 
 
 def by_shape() -> dict[type[Observation], Source]:

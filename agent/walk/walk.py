@@ -112,14 +112,25 @@ class Gather:
         if source.active and hold is not None:
             detail = f"no probe is sent from a node with {hold.fault}"
             return _missing(source, Cause.HELD_BACK, detail)
-        try:
-            async with asyncio.timeout(budget_s):
-                told = (self.seen[shape] for shape in source.after)
-                return await source.collect(branch, self._wanted, *told)
-        except TimeoutError:
-            return _missing(source, Cause.TIMEOUT, f"not done in {budget_s:.0f} s")
-        except Exception as problem:  # noqa: BLE001 - a collector's bug must not hide what others see
-            return _missing(source, Cause.CRASHED, repr(problem)[:300])
+        told = [self.seen[shape] for shape in source.after]
+        return await collected(source, branch, self._wanted, told, budget_s)
+
+
+async def collected(
+    source: Source,
+    node: Node,
+    wanted: Wanted,
+    told: Iterable[Observation | Missing],
+    budget_s: float,
+) -> Observation | Missing:
+    """Return what one collector sees; late or broken, it is Missing with that as its cause."""
+    try:
+        async with asyncio.timeout(budget_s):
+            return await source.collect(node, wanted, *told)
+    except TimeoutError:
+        return _missing(source, Cause.TIMEOUT, f"not done in {budget_s:.0f} s")
+    except Exception as problem:  # noqa: BLE001 - a collector's bug must not hide what others see
+        return _missing(source, Cause.CRASHED, repr(problem)[:300])
 
 
 def _holding(walked: Sequence[Walked]) -> Finding | None:
