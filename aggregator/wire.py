@@ -30,8 +30,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     (node, boot_id, sequence) is its identity: the same one twice counts once. `sent` is the node's
     wall clock, epoch seconds; the receiver keeps its own time of receipt. A heartbeat carries
-    nothing more than `verdict`; a change the findings that appeared or changed, and the ids of those
-    that cleared; a snapshot the whole diagnosis, the parts, versions and gauges.
+    nothing more than `verdict`; a change the findings that appeared or changed, and what cleared; a
+    snapshot the whole diagnosis, the parts, versions and gauges.
     """
 
     schema: str = SCHEMA
