@@ -30,6 +30,13 @@ class Helper:
         self._link: Link | None = None
         self._left: list[Link] = []
         self._lock = asyncio.Lock()
+        self._used = 0.0
+        self._held_back: str | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Return the process that answers now; None where there is none, or it is not ours."""
+        return self._link.pid if self._link is not None and not self._link.gone else None
 
     @property
     def stuck(self) -> int:
@@ -42,6 +49,8 @@ class Helper:
         asked = False
         try:
             async with asyncio.timeout(deadline_s), self._lock:
+                if self._held_back is not None:
+                    return self._missing(verb, Cause.HELD_BACK, self._held_back)
                 if self.stuck >= MOST_STUCK:
                     detail = f"{self.stuck} helpers are stuck in the kernel already"
                     return self._missing(verb, Cause.TIMEOUT, detail)
@@ -75,6 +84,10 @@ class Helper:
     async def _exchange(self, verb: str, args: dict[str, Any]) -> bytes:
         if self._link is None or self._link.gone:
             self._link = await self._open()
+            if self._held_back is not None:
+                self._let_go()
+                raise EOFError(self._held_back)
+        self._used = asyncio.get_running_loop().time()
         link = self._link
         link.writer.write(json.dumps({"verb": verb, "args": args}).encode() + b"\n")
         await link.writer.drain()
@@ -82,6 +95,22 @@ class Helper:
         if not line.endswith(b"\n"):
             raise EOFError("the helper left without an answer")
         return line
+
+    def rest(self, idle_s: float) -> bool:
+        """End the helper where nobody asked it for *idle_s*; return whether nothing is left of it."""
+        idle = asyncio.get_running_loop().time() - self._used
+        if not self._lock.locked() and idle >= idle_s:
+            self._let_go()
+        return self._link is None and not self.stuck and self._held_back is None
+
+    async def hold_back(self, why: str | None) -> None:
+        """Answer every question with *why* and end the helper; with None, answer again.
+
+        A question that waits is refused; one that was asked already loses its answer.
+        """
+        self._held_back = why
+        if why is not None:
+            await self.close()
 
     async def _gave_up(self, verb: str, reply: dict[str, Any]) -> Missing:
         """Return what a helper says of itself that hangs in a call, and let go of it."""

@@ -48,6 +48,9 @@ KINDS: Mapping[str, Kind] = {
     "bmc_sel": Kind(resource="bmc", privileged=True),
 }
 
+# Whoever answers these has devices of the driver open.
+DRIVER = ("nvml", "device_nodes")
+
 
 def resource(kind: str, args: Mapping[str, Any]) -> str:
     """Return the name of the one thing that this question can hang on."""

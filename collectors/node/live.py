@@ -14,7 +14,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.helpers.helper import Helper
 from collectors.helpers.link import Child, Connection
 from collectors.node.command import Commands
-from collectors.node.kinds import KINDS, resource
+from collectors.node.kinds import DRIVER, KINDS, resource
 from collectors.node.protocol import Identity, LogText
 from collectors.node.tools import candidates
 
@@ -154,6 +154,23 @@ class Live:
         return Missing(
             what=what, cause=Cause.NOT_RECORDED, detail="only files are seen under --root"
         )
+
+    def helpers(self) -> list[Helper]:
+        """Return every helper, whether it runs or not."""
+        return list(self._helpers.values())
+
+    def rest(self, idle_s: float) -> None:
+        """End helpers that nobody asked for *idle_s*, and forget those of which nothing is left."""
+        for name, helper in list(self._helpers.items()):
+            if helper.rest(idle_s):
+                del self._helpers[name]
+
+    async def release_driver(self, why: str | None) -> None:
+        """Let go of the driver's devices and answer *why* instead; with None, ask it again."""
+        async with asyncio.TaskGroup() as group:
+            for kind in DRIVER:
+                helper = self._helper(KINDS[kind].resource, child=KINDS[kind].child)
+                group.create_task(helper.hold_back(why))
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""

@@ -140,3 +140,38 @@ async def test_where_a_late_call_stands_is_told(tmp_path: Path) -> None:
 
     assert isinstance(got, Missing)
     assert got.stuck == "was there"
+
+
+async def test_an_idle_helper_is_ended_and_the_next_question_starts_another(tmp_path: Path) -> None:
+    """What nobody asks costs no memory; who asks again gets an answer all the same."""
+    one = helper(tmp_path, f"for line in sys.stdin: print({ANSWER!r}, flush=True)")
+    await ask(one)
+    first = one.pid
+
+    one.rest(idle_s=60.0)
+    kept = one.pid
+    one.rest(idle_s=0.0)
+    ended = one.pid
+    again = await ask(one)
+    await one.close()
+
+    assert (first, None, 7) == (kept, ended, again)
+
+
+async def test_a_helper_held_back_is_gone_and_says_why(tmp_path: Path) -> None:
+    """Held back, its process ends at once and questions get the reason; handed back, it answers."""
+    one = helper(tmp_path, f"for line in sys.stdin: print({ANSWER!r}, flush=True)")
+    await ask(one)
+    pid = one.pid
+    assert pid is not None
+
+    await one.hold_back("released for a driver upgrade")
+    got = await ask(one)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    await one.hold_back(None)
+    after = await ask(one)
+    await one.close()
+
+    assert isinstance(got, Missing)
+    assert (Cause.HELD_BACK, "released for a driver upgrade", 7) == (got.cause, got.detail, after)
