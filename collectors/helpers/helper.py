@@ -49,11 +49,8 @@ class Helper:
         asked = False
         try:
             async with asyncio.timeout(deadline_s), self._lock:
-                if self._held_back is not None:
-                    return self._missing(verb, Cause.HELD_BACK, self._held_back)
-                if self.stuck >= MOST_STUCK:
-                    detail = f"{self.stuck} helpers are stuck in the kernel already"
-                    return self._missing(verb, Cause.TIMEOUT, detail)
+                if (refused := self._refused(verb)) is not None:
+                    return refused
                 asked = True
                 reply = json.loads(await self._exchange(verb, args))
                 asked = False
@@ -70,6 +67,14 @@ class Helper:
             if asked:
                 self._let_go()
         return await self._read(verb, reply)
+
+    def _refused(self, verb: str) -> Missing | None:
+        if self._held_back is not None:
+            return self._missing(verb, Cause.HELD_BACK, self._held_back)
+        if self.stuck >= MOST_STUCK:
+            detail = f"{self.stuck} helpers are stuck in the kernel already"
+            return self._missing(verb, Cause.TIMEOUT, detail)
+        return None
 
     async def _read(self, verb: str, reply: Any) -> Any:  # noqa: ANN401 - JSON
         if isinstance(reply, dict) and "stuck" in reply:
@@ -97,7 +102,7 @@ class Helper:
         return line
 
     def rest(self, idle_s: float) -> bool:
-        """End the helper where nobody asked it for *idle_s*; return whether nothing is left of it."""
+        """End a helper that nobody asked for *idle_s*; return whether nothing is left of it."""
         idle = asyncio.get_running_loop().time() - self._used
         if not self._lock.locked() and idle >= idle_s:
             self._let_go()
