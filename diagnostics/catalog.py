@@ -26,7 +26,7 @@ from diagnostics.checks.gpu import (
 from diagnostics.checks.gpu import power as gpu_power
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
 from diagnostics.checks.kernel import last_boot, log
-from diagnostics.checks.network import devices, ibping, interfaces, ping, ports
+from diagnostics.checks.network import devices, flaps, ibping, interfaces, ping, ports
 from diagnostics.checks.network import expected as expected_ports
 from diagnostics.checks.processes import (
     blocked,
@@ -39,6 +39,7 @@ from diagnostics.checks.processes import (
 )
 from diagnostics.checks.storage import expected as expected_drives
 from diagnostics.checks.storage import latency, lustre, mounts, network_files, nfs, nvme, raid
+from diagnostics.checks.text import tools
 from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 
 PROCESSES: tuple[Check, ...] = (
@@ -92,11 +93,13 @@ DRIVER: tuple[Check, ...] = (
     coolant.coolant,
     power.power,
     events.events,
+    tools.tools,
 )
 NETWORK: tuple[Check, ...] = (
     devices.devices,
     expected_ports.expected,
     ports.ports,
+    flaps.link_flaps,
     interfaces.interfaces,
     ibping.ibping,
     ping.ping,

@@ -9,7 +9,7 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 
 from agent.cli.errors import Mistake, say
-from agent.knowledge import knowledge
+from agent.knowledge import knowledge, site
 from agent.walk.report import build
 from agent.walk.walked import Walked
 from collectors.facts.observation import Cause, Missing
@@ -17,6 +17,7 @@ from collectors.logs.pieces import pieces
 from collectors.logs.unpack import Damaged, blocks
 from diagnostics.check import Result
 from diagnostics.checks.kernel.log import kernel_log
+from diagnostics.checks.network.flaps import link_flaps
 from diagnostics.checks.text.tools import tools
 from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 from diagnostics.document import Document
@@ -51,7 +52,7 @@ def diagnose(files: Sequence[str]) -> Document:
 
 def _read(file: str) -> LogSeen:
     name = _name(file)
-    reading = Reading(knowledge(), name)
+    reading = Reading(knowledge(site()), name)
     with _opened(file) as handle:
         try:
             for piece in pieces(blocks(handle)):
@@ -78,6 +79,8 @@ def _document(seen: TrainingLogs) -> Document:
     """Judge the text; stages that it says nothing of are listed without a check."""
     said = {"training": tuple(check.run({TrainingLogs: seen}) for check in CHECKS)}
     said["driver"] = tuple(_driver(seen))
+    kernel = (log.kernel for log in seen.logs if log.kernel is not None)
+    said["network"] = tuple(link_flaps.run({KernelSymptoms: one}) for one in kernel)
     walked = [Walked(stage=stage, results=said.get(stage, ())) for stage in STAGES]
     # What could not be read is the whole subject here: it is unknown, as with --strict.
     return build(walked, None, started=None, seconds=None, strict=True)

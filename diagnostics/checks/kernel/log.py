@@ -16,6 +16,12 @@ from diagnostics.rules.kernel import KernelHit, KernelSymptoms, Moment
 QUOTED = 4
 # The heat of one socket is told by each of its CPUs.
 OF_THE_NODE = frozenset({"cpu_thermal_throttle"})
+# On a node, other checks judge these lines together with what they saw there themselves.
+JUDGED_WITH_PROC = frozenset(
+    {"process_oom_killed", "task_blocked_d_state", "segfault", "nccl_segfault"}
+)
+# network.link_flaps counts how often a link came up.
+JUDGED_ELSEWHERE = frozenset({"nic_link_flapping", "ib_port_flapping"})
 # What is a note by itself is no cause where another is at hand.
 SURE, NOTED = 0.95, 0.85
 
@@ -78,6 +84,10 @@ class KernelLogLimits(Limits, frozen=True, kw_only=True):
         "disk_latency_high",
         "nic_errors_rate",
         "roce_pfc_storm",
+        "process_oom_killed",
+        "task_blocked_d_state",
+        "segfault",
+        "nccl_segfault",
     ),
     proved="documented",
 )
@@ -99,6 +109,8 @@ def kernel_log(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Statem
 def findings(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Finding]:
     """Yield what the lines mean; in a file that a person named, a program's own error counts."""
     hits = gpus.events([hit for hit in seen.hits if hit.by_kernel or limits.written_lines])
+    elsewhere = JUDGED_ELSEWHERE | (JUDGED_WITH_PROC if seen.file is None else set())
+    hits = [hit for hit in hits if hit.fault not in elsewhere]
     if seen.file is None:
         quiet = (msgspec.structs.replace(h, severity="info") if h.note else h for h in hits)
         hits = list(quiet)

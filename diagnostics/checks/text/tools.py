@@ -6,13 +6,11 @@ from typing import Any
 from collectors.facts import pci
 from collectors.facts.subject import Subject
 from diagnostics.check import check
-from diagnostics.checks.training.given import evidence, unread
+from diagnostics.checks.training.given import evidence
 from diagnostics.finding import RANK, Finding, NotApplicable, Severity, Statement, Well, found
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
-# The files of rules whose lines tools print; their rules' ids begin so.
-FAMILIES = frozenset({"nvidia_smi", "dcgm", "fabric_manager", "slurm_node", "kubernetes"})
 # A consequence that the same text gives a cause for is told as a note.
 FOLLOWS: Mapping[str, str] = {"k8s_device_plugin_unhealthy": "xid_"}
 
@@ -58,23 +56,18 @@ def tools(seen: TrainingLogs) -> Iterator[Statement]:
     What nvidia-smi or the scheduler said is often all that a report holds: the node itself is gone,
     reset or given to somebody else. Each fault of each thing is one finding with its first line.
     """
-    yield from unread(seen)
+    # What of a log could not be read is for training.symptoms to say, once.
     told = False
     for log in seen.logs:
-        hits = [hit for hit in log.hits if of_a_tool(hit)]
+        hits = [hit for hit in log.hits if hit.source == "tool"]
         for same in _alike(hits):
             yield _finding(log, same, hits)
             told = True
     lines = sum(log.lines for log in seen.logs)
     if lines and not told:
         yield Well(f"none of {lines:,} lines is a tool's word of a fault")
-    elif seen.logs and not lines:
-        yield NotApplicable(why="the log is empty")
-
-
-def of_a_tool(hit: Hit) -> bool:
-    """Return whether a tool printed the line, and not a training job."""
-    return hit.rule.partition(".")[0] in FAMILIES
+    elif not lines:
+        yield NotApplicable(why="no text was given: --log FILE")
 
 
 def _alike(hits: Sequence[Hit]) -> Iterator[list[Hit]]:

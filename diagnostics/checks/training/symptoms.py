@@ -18,6 +18,8 @@ JUDGED_WITH_NUMBERS = frozenset({"nan_loss"})
     stage="training",
     faults=(
         "nccl_collective_timeout",
+        "nccl_heartbeat_timeout",
+        "nccl_collective_desync",
         "cuda_oom",
         "cuda_device_assert",
         "cuda_illegal_memory_access",
