@@ -108,7 +108,7 @@ def corpus(folder: str) -> int:
 
 
 def main() -> int:
-    """Print the table and the closing line; 1 where a count is above its floor."""
+    """Print the table and the closing line; 1 where something is worse than the floor."""
     known = truths()
     judged = [judge(name, known[name], replay(name)) for name in NAMES]
     sys.stdout.write(f"       {'node':<28} {'wanted':<27} {'told':<27}\n")
@@ -116,15 +116,18 @@ def main() -> int:
     got = counts(judged)
     floor = tomllib.loads((NODES / "score.toml").read_text("utf-8"))["floor"]
     below = [name for name in FLOOR if got[name] > floor[name]]
+    fewer = len(judged) < floor["nodes"]
     status = corpus(os.environ["CORPUS"]) if os.environ.get("CORPUS") else 0
     for name in below:
         sys.stdout.write(f"score: {name} is {got[name]}, the floor is {floor[name]}\n")
+    if fewer:
+        sys.stdout.write(f"score: {len(judged)} nodes, the floor is {floor['nodes']}\n")
     healthy = sum(node.truth.healthy for node in judged)
     sys.stdout.write(
         f"score: {len(judged) - got['wrong']} of {len(judged)} nodes right, "
         f"{got['false_alarms']} false alarms on {healthy} healthy, {got['spurious']} spurious\n"
     )
-    return 1 if below or status else 0
+    return 1 if below or fewer or status else 0
 
 
 if __name__ == "__main__":

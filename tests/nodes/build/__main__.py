@@ -5,7 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tests.nodes.build import kubernetes, logs, models, sick, sick_around
+from tests.nodes.build import (
+    kubernetes,
+    lean,
+    logs,
+    models,
+    sick,
+    sick_around,
+    sick_chassis,
+    sick_gpus,
+)
 from tests.nodes.build.host import Process
 from tests.nodes.build.jobs import training
 from tests.nodes.build.node import Node
@@ -43,6 +52,9 @@ ALL: Mapping[str, Callable[[], Node]] = {
     "ib-no-sm": sick_around.no_subnet_manager,
     "nan-loss": sick_around.nan_loss,
     "unseen-as-user": sick_around.unseen_as_user,
+    **lean.HEALTHY,
+    **sick_gpus.NODES,
+    **sick_chassis.NODES,
 }
 
 

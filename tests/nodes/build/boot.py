@@ -38,7 +38,6 @@ def boot(
 
 
 def _driver(gpus: Sequence[Gpu], driver: Driver) -> list[Told]:
-    kind = "Open Kernel Module for x86_64" if driver.open_source else "x86_64 Kernel Module"
     lines: list[Told] = [
         (11.0, WARNING, "nvidia: loading out-of-tree module taints kernel."),
         (11.2, NOTE, "nvidia-nvlink: Nvlink Core is being initialized, major device number 510"),
@@ -46,7 +45,7 @@ def _driver(gpus: Sequence[Gpu], driver: Driver) -> list[Told]:
     for number, gpu in enumerate(gpus):
         text = f"nvidia {gpu.pci}: enabling device (0140 -> 0142)"
         lines.append((11.4 + number / 10, NOTE, text))
-    lines.append((12.9, NOTE, f"NVRM: loading NVIDIA UNIX {kind}  {driver.version}"))
+    lines.append((12.9, NOTE, f"NVRM: loading NVIDIA UNIX {driver.kind()}  {driver.version}"))
     lines.append((14.2, NOTE, "nvidia-uvm: Loaded the UVM driver, major device number 508."))
     return lines
 
@@ -54,11 +53,12 @@ def _driver(gpus: Sequence[Gpu], driver: Driver) -> list[Told]:
 def _later(uptime_s: float) -> list[Told]:
     """Return what reads like trouble and is none: old, said by a program, or harmless."""
     said = "Out of memory: Killed process 4242 (python) total-vm:201444kB, anon-rss:124000kB"
+    profile = 'audit: type=1400 apparmor="STATUS" operation="profile_load"'
     return [
         (31.8, NOTE, "IPv6: ADDRCONF(NETDEV_CHANGE): eno1: link becomes ready"),
         (uptime_s * 0.4, WARNING, "perf: interrupt took too long (3134 > 3127), lowering rate"),
         (uptime_s * 0.5, NOTE, "systemd-journald[912]: Time jumped backwards, rotating."),
         # A program may write whatever it likes here; only the kernel's own word counts.
         (uptime_s * 0.9, PROGRAM, said),
-        (uptime_s - 4000.0, NOTE, 'audit: type=1400 apparmor="STATUS" operation="profile_load"'),
+        (max(uptime_s - 4000.0, uptime_s * 0.95), NOTE, profile),
     ]

@@ -25,7 +25,7 @@ class State:
 
 @dataclass
 class Folder:
-    """One recording; `later` states are laid over the first."""
+    """One recording; `later` states are laid over the first, `scenario` is its nvml.toml."""
 
     node: str
     taken: str
@@ -34,6 +34,7 @@ class Folder:
     first: State = field(default_factory=State)
     later: dict[int, State] = field(default_factory=dict)
     logs: dict[str, str] = field(default_factory=dict)
+    scenario: str = ""
     paths: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
@@ -100,6 +101,8 @@ class Folder:
                 old.unlink()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "meta.toml").write_text(self._meta())
+        if self.scenario:
+            (folder / "nvml.toml").write_text(self.scenario)
         _state(folder, self.first)
         for second, state in self.later.items():
             _state(folder / "at" / str(second), state)
@@ -111,7 +114,8 @@ class Folder:
         table |= {"kernel": self.kernel, "taken": self.taken}
         held = {"paths": self.paths, "names": self.names, "tools": self.tools, "kinds": self.kinds}
         lines = [f"{name} = {json.dumps(value)}" for name, value in table.items()]
-        lines += ["simulated = false", "scrubbed = true", "", "[holds]"]
+        simulated = json.dumps(bool(self.scenario))
+        lines += [f"simulated = {simulated}", "scrubbed = true", "", "[holds]"]
         return "\n".join([*lines, *(_listed(name, sorted(v)) for name, v in held.items())]) + "\n"
 
 

@@ -1,11 +1,10 @@
-"""The GPUs' part of a node: PCI functions, the driver's files, NVML's answers, who holds them."""
+"""The GPUs' part of a node: PCI functions, the driver's files, who holds them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tests.nodes.build.folder import Folder, Json
 
-MIB = 1 << 20
 FOLDERS = (
     *("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"),
     "/usr/local/nvidia/lib64",
@@ -19,24 +18,22 @@ MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peerm
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as NVML shows it; `error` is the code that its handle gives instead.
+    """One GPU: where it is, what runs on it, and in `says` what NVML says otherwise than its model.
 
-    `use` is what the two samples read, `computes` maps pids to MiB.
+    `device` is its PCI device id, `model` the simulator's name of the product; `computes` maps pids
+    to MiB, and `used_mib` is all that is in use. Keys of `says` are those of a scenario's GPU.
     """
 
     index: int
     pci: str
-    name: str
     device: str
-    total_mib: int
+    model: str
     used_mib: int = 4
-    reserved_mib: int = 552
-    use: tuple[int, int] = (0, 0)
+    use: int = 0
     computes: tuple[tuple[int, int], ...] = ()
-    mig: bool | None = False
     serial: str | None = None
     display: bool = False
-    error: int | None = None
+    says: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def uuid(self) -> str:
@@ -45,36 +42,11 @@ class Gpu:
             f"GPU-{0x3C0A91E0 + self.index:08x}-5b1d-47f2-9a6e-{0x71D20C4B3E00 + self.index:012x}"
         )
 
-    def uevent(self, driver: str = "nvidia") -> str:
+    def uevent(self, driver: str | None = "nvidia") -> str:
         """Return what its PCI function says."""
         kind = "30000" if self.display else "30200"
-        ids = f"PCI_CLASS={kind}\nPCI_ID=10DE:{self.device}"
-        return f"DRIVER={driver}\n{ids}\nPCI_SLOT_NAME={self.pci}"
-
-    def answer(self, sample: int) -> Json:
-        """Return NVML's answer for it."""
-        if self.error is not None:
-            return {"index": self.index, "error": self.error}
-        failed: dict[str, int] = {}
-        if self.serial is None:
-            failed["serial"] = 3
-        if self.mig is None:
-            failed["mig"] = 3
-        return {
-            "index": self.index,
-            "uuid": self.uuid,
-            "pci": self.pci,
-            "minor": self.index,
-            "name": self.name,
-            "serial": self.serial,
-            "memory_total_bytes": self.total_mib * MIB,
-            "memory_used_bytes": self.used_mib * MIB,
-            "memory_reserved_bytes": self.reserved_mib * MIB,
-            "utilisation_percent": self.use[sample],
-            "mig": self.mig,
-            "processes": [{"pid": p, "used_bytes": mib * MIB} for p, mib in self.computes],
-            "failed": failed,
-        }
+        ids = f"PCI_CLASS={kind}\nPCI_ID=10DE:{self.device}\nPCI_SLOT_NAME={self.pci}"
+        return f"DRIVER={driver}\n{ids}" if driver else ids
 
 
 @dataclass(frozen=True)
@@ -86,16 +58,20 @@ class Driver:
     folder: str = FOLDERS[0]
     modules: tuple[str, ...] = MODULES[:5]
     open_source: bool = True
+    machine: str = "x86_64"
 
     def text(self) -> str:
         """Return /proc/driver/nvidia/version, in the spelling of its kind."""
-        kind = f"x86_64 Kernel Module  {self.version}  "
-        if self.open_source:
-            kind = (
-                f"Open Kernel Module for x86_64  {self.version}  Release Build  (dvs-builder@U22)  "
-            )
+        by = "Release Build  (dvs-builder@U22)  " if self.open_source else ""
         when = "Tue Sep 30 15:07:55 UTC 2025"
-        return f"NVRM version: NVIDIA UNIX {kind}{when}\nGCC version:  gcc version 12.3.0"
+        head = f"NVRM version: NVIDIA UNIX {self.kind()}  {self.version}  {by}{when}"
+        return f"{head}\nGCC version:  gcc version 12.3.0"
+
+    def kind(self) -> str:
+        """Return which modules these are, in the driver's words."""
+        if self.open_source:
+            return f"Open Kernel Module for {self.machine}"
+        return f"{self.machine} Kernel Module"
 
 
 @dataclass(frozen=True)
@@ -130,10 +106,15 @@ class Holder:
         }
 
 
-def hardware(folder: Folder, gpus: Sequence[Gpu], switches: Sequence[str] = ()) -> None:
-    """Write the PCI functions of GPUs and NVSwitches."""
+def hardware(
+    folder: Folder, gpus: Sequence[Gpu], switches: Sequence[str], owner: str | None
+) -> None:
+    """Write the PCI functions of GPUs and NVSwitches; *owner* is the driver that GPUs are bound to.
+
+    What lies below is whether the modules are there, which `software` writes.
+    """
     for gpu in gpus:
-        folder.file(f"/sys/bus/pci/devices/{gpu.pci}/uevent", gpu.uevent())
+        folder.file(f"/sys/bus/pci/devices/{gpu.pci}/uevent", gpu.uevent(owner))
     for address in switches:
         said = f"DRIVER=nvidia-nvswitch\nPCI_CLASS=68000\nPCI_ID=10DE:22A3\nPCI_SLOT_NAME={address}"
         folder.file(f"/sys/bus/pci/devices/{address}/uevent", said)
@@ -165,14 +146,6 @@ def software(folder: Folder, driver: Driver, gpus: Sequence[Gpu]) -> None:
         folder.file(node)
     rights = {"mode": 0o666, "uid": 0, "gid": 0}
     folder.answer("device_nodes", {"error": None, "user": 0, "nodes": dict.fromkeys(nodes, rights)})
-
-
-def nvml(folder: Folder, driver: Driver, gpus: Sequence[Gpu]) -> None:
-    """Write both samples of NVML; the library's own version is the driver's with 13 before it."""
-    for sample in (0, 1):
-        listed = [gpu.answer(sample) for gpu in gpus]
-        head: Json = {"driver": driver.version, "nvml": f"13.{driver.version}", "count": len(gpus)}
-        folder.answer("nvml", {**head, "gpus": listed, "failed": {}}, at=sample, seconds=0.08)
 
 
 def held(folder: Folder, holders: Sequence[Holder]) -> None:

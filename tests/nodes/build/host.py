@@ -44,7 +44,10 @@ class Process:
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of mountinfo, with what statfs says; `inodes` are free of `inodes_all`."""
+    """One line of mountinfo, with what statfs says; `inodes` are free of `inodes_all`.
+
+    `waits` are the requests to its server that have no answer.
+    """
 
     point: str
     fstype: str
@@ -58,6 +61,7 @@ class Mount:
     inodes_all: int = 48_000_000
     asked: bool = True
     network: bool = False
+    waits: int = 0
 
     def room(self) -> Json:
         """Return the answer of statfs."""
@@ -173,12 +177,39 @@ def mounts(folder: Folder, listed: Sequence[Mount], fstab: str) -> None:
         folder.file(f"/proc/{view}/mountinfo", "\n".join(lines))
     folder.file("/etc/fstab", fstab)
     folder.paths += ["/proc/1/mountinfo", "/proc/self/mountinfo", "/etc/fstab"]
+    _servers(folder, listed)
     asked = sorted((m for m in listed if m.asked), key=lambda m: m.point)
     local = [m for m in asked if not m.network]
     points = {"points": [m.point for m in local]}
     folder.answer("statfs_local", [m.room() for m in local], points)
     for mount in (m for m in asked if m.network):
         folder.answer("statfs", mount.room(), {"point": mount.point})
+
+
+def _servers(folder: Folder, listed: Sequence[Mount]) -> None:
+    """Write what the clients of NFS and Lustre counted: the same in both samples."""
+    stats = [f"device {m.source} mounted on {m.point} with fstype {m.fstype}" for m in listed]
+    for n, mount in enumerate(listed):
+        if mount.fstype == "nfs4":
+            sent = 48_210 + mount.waits
+            stats[n] += (
+                f" statvers=1.1\n\txprt:\ttcp 875 1 1 0 2 {sent} 48210 0 31022 0 2 104 98\n"
+                "\tper-op statistics\n"
+                "\t        READ: 31020 31020 0 6142020 812430218 1201 31020 41022 0"
+            )
+    folder.file("/proc/1/mountstats", "\n".join(stats))
+    mounted = "\n".join(f"{m.source} {m.point} {m.fstype} {m.state} 0 0" for m in listed)
+    folder.file("/proc/self/mounts", mounted)
+    folder.paths += ["/proc/1/mountstats", "/proc/self/mountstats", "/proc/self/mounts"]
+    folder.paths += ["/proc/fs/lustre", "/sys/kernel/debug/lustre"]
+    for mount in (m for m in listed if m.fstype == "lustre"):
+        server, name = mount.source.split(":/")
+        for kind, target in (("mdc", "MDT0000"), ("osc", "OST0000"), ("osc", "OST0001")):
+            said = f"    target: {name}-{target}_UUID\n    state: FULL\n"
+            path = f"/sys/kernel/debug/lustre/{kind}/{name}-{target}-{kind}-ffff8f02/import"
+            folder.file(
+                path, f"import:\n{said}    connection:\n       current_connection: {server}"
+            )
 
 
 def drives(folder: Folder, listed: Sequence[Drive], others: Sequence[str] = ()) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tests.nodes.build.bmc import at_work
 from tests.nodes.build.gpus import Holder
 from tests.nodes.build.host import Process
 from tests.nodes.build.node import Node
@@ -10,10 +11,33 @@ from tests.nodes.build.node import Node
 CGROUP = "0::/system.slice/slurmstepd.scope/job_{job}/step_0/user/task_{task}"
 FIRST_PID = 218_731
 USED_MIB, CONTEXT_MIB = 80_610, 540
+# An H100 that trains: it draws what it may, so that the power cap (0x4) sets its clock.
+BUSY = {
+    "performance_state": 0,
+    "clocks.sm_mhz": 1755,
+    "clocks.graphics_mhz": 1755,
+    "clocks.reasons": 4,
+    "power.draw_mw": 691_000,
+    "power.average_mw": 691_000,
+    "power.instant_mw": 698_400,
+    "temperature.gpu_c": 62,
+    "temperature.margin_c": 25,
+    "temperature.memory_c": 71,
+}
+
+
+def draws(milliwatts: int) -> dict[str, int]:
+    """Return what a GPU says that draws so much, for Node.says."""
+    return {f"power__{name}_mw": milliwatts for name in ("draw", "average", "instant")}
 
 
 def training(
-    node: Node, *, job: str = "88123", first: int = FIRST_PID, gpus: Sequence[int] = tuple(range(8))
+    node: Node,
+    *,
+    job: str = "88123",
+    first: int = FIRST_PID,
+    gpus: Sequence[int] = tuple(range(8)),
+    used_mib: int = USED_MIB,
 ) -> Node:
     """Return the node with a job that has filled its GPUs and computes on them.
 
@@ -36,9 +60,10 @@ def training(
     ]
     for n in gpus:
         used = {
-            "used_mib": USED_MIB,
-            "use": (100, 99),
-            "computes": ((first + n, USED_MIB - CONTEXT_MIB),),
+            "used_mib": used_mib,
+            "use": 99,
+            "computes": ((first + n, used_mib - CONTEXT_MIB),),
+            "says": BUSY,
         }
         node = node.change_gpu(n, **used)
     held = tuple(_holder(first + n, n, job, started + 9, gpus) for n in gpus)
@@ -46,6 +71,7 @@ def training(
         node,
         processes=(*node.processes, step, launcher, *ranks),
         holders=(*node.holders, *held),
+        bmc=at_work(node.bmc) if node.bmc else None,
         jobs=(
             *(node.jobs or ()),
             (launcher.pid, job, "0"),

@@ -5,9 +5,9 @@ import hashlib
 from tests.nodes.build.boot import boot
 from tests.nodes.build.gpus import MODULES, Driver, Gpu, Holder
 from tests.nodes.build.host import Drive, Mount, Process
-from tests.nodes.build.models import TAKEN
 from tests.nodes.build.network import Nic, Peer
 from tests.nodes.build.node import Node
+from tests.nodes.build.parts import TAKEN
 from tests.nodes.build.system import KTHREADS, LOOPBACK, MEMORY, services
 
 PODS = ("5a0c2b1e_6a37_4b62_9a57_0d8d9c0f7e11", "91be4d70_0f6e_4d0a_b7a3_2c5c5f1e8a02")
@@ -68,6 +68,10 @@ def l40s() -> Node:
         fstab="UUID=be0f55c1-1c3a-4d1f-8f0b-0a6d2c4d9e18 / xfs defaults,noatime 1 1",
         drives=(drive,),
         governor=("performance", "intel_pstate", "performance", 0),
+        kubelet={
+            "gpus": 4,
+            "path": "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
+        },
         chrony="A9FEA97B,169.254.169.123,4,1796004120.1,0.000002,0.000001,0.000004,"
         "-3.1,0.0,0.01,0.0001,0.0002,16.0,Normal",
         gpus=cards,
@@ -93,13 +97,11 @@ def _card(n: int, work: tuple[int, str] | None) -> Gpu:
     return Gpu(
         index=n,
         pci=f"0000:{0x30 + n:02x}:00.0",
-        name="NVIDIA L40S",
         device="26B9",
-        total_mib=46_068,
+        model="l40s",
         used_mib=43_990 if work else 3,
-        use=(37 + n, 41) if work else (0, 0),
+        use=41 if work else 0,
         computes=((work[0], 43_400),) if work else (),
-        mig=None,
         serial=f"13206230{n:05d}",
     )
 

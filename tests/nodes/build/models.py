@@ -2,53 +2,32 @@
 
 from dataclasses import replace
 
+from tests.nodes.build import bmc
+from tests.nodes.build.board import Before
 from tests.nodes.build.boot import boot
 from tests.nodes.build.gpus import MODULES, Driver, Gpu, Holder
 from tests.nodes.build.host import Drive, Mount, Process
-from tests.nodes.build.network import Nic, Peer, Port
+from tests.nodes.build.network import Nic, Peer
 from tests.nodes.build.node import Node
-from tests.nodes.build.system import KTHREADS, LOOPBACK, MEMORY, services
-
-TAKEN = "2026-11-30T02:22:07+00:00"
-BUSES = ("18", "2a", "3a", "5d", "9a", "ab", "ba", "db")
-CARDS = ("17", "29", "39", "5c", "99", "aa", "b9", "da")
-DRIVER = Driver("580.105.08")
-CHRONY = (
-    "C0000217,192.0.2.23,3,1796004120.273,-0.000031,0.000012,0.000040,"
-    "-11.2,0.001,0.03,0.008,0.0007,64.5,Normal"
+from tests.nodes.build.parts import (
+    CHRONY,
+    DMI,
+    DRIVER,
+    TAKEN,
+    baseboard,
+    gpus,
+    in_slurm,
+    persistenced,
+    ports,
+    slots,
 )
-
-
-def gpus(count: int, **parts: object) -> tuple[Gpu, ...]:
-    """Return that many GPUs of one kind, at the addresses of an eight-GPU board."""
-    return tuple(
-        Gpu(index=n, pci=f"0000:{BUSES[n]}:00.0", serial=f"16529220118{n:02d}", **parts)  # type: ignore[arg-type]  # parts by name
-        for n in range(count)
-    )
-
-
-def ports(count: int, **parts: object) -> tuple[Port, ...]:
-    """Return that many ports, each of a card of its own."""
-    return tuple(
-        Port(device=f"mlx5_{n}", pci=f"0000:{CARDS[n]}:00.0", lid=40 + n, **parts)  # type: ignore[arg-type]  # parts by name
-        for n in range(count)
-    )
-
-
-def persistenced(gpu_count: int) -> tuple[Holder, ...]:
-    """Return the driver's own holders on a server."""
-    every = tuple(range(gpu_count))
-    unit = "0::/system.slice/{}.service"
-    return (
-        Holder(1702, "nvidia-persiste", 41.2, unit.format("nvidia-persistenced"), every, uid=115),
-        Holder(1811, "nv-hostengine", 44.0, unit.format("nvidia-dcgm"), every),
-    )
+from tests.nodes.build.system import KTHREADS, LOOPBACK, MEMORY, services
 
 
 def h100() -> Node:
     """Return an eight-GPU H100 node of a Slurm cluster, with nobody on it."""
     uptime = 1_209_622.4
-    cards = gpus(8, name="NVIDIA H100 80GB HBM3", device="2330", total_mib=81559)
+    cards = gpus(8, device="2330", model="h100-sxm")
     lines = ports(8)
     drives = (
         Drive("nvme0", "0000:01:00.0", model="SAMSUNG MZ1L21T9HCLS-00A07"),
@@ -103,6 +82,13 @@ def h100() -> Node:
         gpus=cards,
         switches=tuple(f"0000:{bus:02x}:00.0" for bus in range(0x05, 0x09)),
         driver=DRIVER,
+        manager=DRIVER.version,
+        places={**baseboard(8, 8), **slots(drives)},
+        dmi=DMI,
+        bmc=bmc.air_cooled(),
+        before=Before(uptime + 190.0),
+        slurm=in_slurm(8, "gpu-[001-256]", "h100"),
+        expect={"ib_ports": 8, "ib_rate_gbps": 400, "nvme": 5},
         holders=(
             *persistenced(8),
             Holder(1290, "nv-fabricmanage", 43.1, "0::/system.slice/nvidia-fabricmanager.service"),
@@ -122,7 +108,8 @@ def a100() -> Node:
     """Return an eight-GPU A100 node of 2021 on an older driver, with nobody on it."""
     uptime = 4_881_020.9
     driver = Driver("535.274.02", folder="/usr/lib64", open_source=False)
-    cards = gpus(8, name="NVIDIA A100-SXM4-80GB", device="20B2", total_mib=81920, reserved_mib=617)
+    big = {"name": "NVIDIA A100-SXM4-80GB", "memory.total_bytes": 81920 << 20}
+    cards = gpus(8, device="20B2", model="a100-sxm4-40", says=big)
     old = {"rate": "HDR", "hca_type": "MT4123", "board": "MT_0000000223", "firmware": "20.43.2566"}
     lines = ports(4, pci_id="15B3:101B", **old)
     # The second port of the storage card has no cable: never up, so no LID and no speed.
@@ -156,6 +143,12 @@ def a100() -> Node:
         gpus=cards,
         switches=tuple(f"0000:{bus:02x}:00.0" for bus in range(0x05, 0x0B)),
         driver=driver,
+        manager=driver.version,
+        places=baseboard(8, 4),
+        dmi={**DMI, "bios_version": "1.11", "board_name": "H12DSG-O-CPU"},
+        before=Before(uptime + 240.0, shutdown="System is powering down."),
+        slurm=in_slurm(8, "gpu-[400-415]", "a100"),
+        expect={},
         ports=(*lines, storage, spare),
         nics=(
             LOOPBACK,
@@ -179,15 +172,20 @@ def workstation() -> Node:
     card = Gpu(
         index=0,
         pci="0000:01:00.0",
-        name="NVIDIA GeForce RTX 4090",
         device="2684",
-        total_mib=24564,
-        reserved_mib=364,
+        model="rtx-4090",
         used_mib=19_220,
-        use=(98, 97),
+        use=98,
         computes=((python, 18_310),),
-        mig=None,
         display=True,
+        says={
+            "pcie.generation": 4,
+            "clocks.sm_mhz": 2640,
+            "clocks.reasons": 4,
+            "power.draw_mw": 441_000,
+            "temperature.gpu_c": 71,
+            "temperature.margin_c": 12,
+        },
     )
     drive = Drive("nvme0", "0000:02:00.0", model="WD_BLACK SN850X 2000GB", mib_per_s=60)
     session = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-{}.scope"
@@ -273,6 +271,11 @@ def cpu_only() -> Node:
         gpus=(),
         switches=(),
         driver=None,
+        manager=None,
+        places=slots(well.drives[:1]),
+        bmc=None,
+        slurm=None,
+        expect={"ib_ports": 1},
         holders=(),
         jobs=((90_420, "88140", "0"),),
         ports=lines,

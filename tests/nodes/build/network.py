@@ -1,6 +1,6 @@
 """The network's part of a node: InfiniBand ports, interfaces, peers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.nodes.build.folder import Folder, Json
@@ -81,7 +81,7 @@ def ports(folder: Folder, listed: Sequence[Port]) -> None:
     for module in CORE_MODULES if listed else ():
         folder.file(f"/sys/module/{module}/initstate", "live")
     folder.paths += [IB, "/sys/class/infiniband_verbs", f"{PCI}/*/uevent"]
-    folder.names += [f"{PCI}/*/infiniband/*", f"{PCI}/*/physfn"]
+    folder.names += [f"{PCI}/*/infiniband/*", f"{PCI}/*/physfn", f"{IB}/*/device/physfn"]
     folder.names += [f"/sys/module/{m}" for m in (*CORE_MODULES, "mlx4_core", "mlx4_ib")]
 
 
@@ -105,11 +105,15 @@ def interfaces(folder: Folder, listed: Sequence[Nic]) -> None:
     folder.names.append(f"{base}/*/device")
 
 
-def peers(folder: Folder, listed: Sequence[Peer]) -> None:
-    """Write the settings that name the peers, and what the tools said of each."""
+def peers(folder: Folder, listed: Sequence[Peer], expect: Mapping[str, float]) -> None:
+    """Write the settings: peers with what the tools said of each, and what the node should have."""
     folder.paths.append("/etc/gpudiag/gpudiag.toml")
     folder.tools += ["ibping", "ping"]
-    lines = ["# Peers on other leaf switches; each runs `ibping -S`."]
+    lines: list[str] = []
+    if expect:
+        lines += ["[expect]", *(f"{name} = {value:g}" for name, value in expect.items()), ""]
+    if listed:
+        lines.append("# Peers on other leaf switches; each runs `ibping -S`.")
     for peer in listed:
         lines += ["", "[[network.peers]]", f'name = "{peer.name}"']
         lines += [f"lid = {peer.lid}"] * (peer.lid is not None)
@@ -118,7 +122,7 @@ def peers(folder: Folder, listed: Sequence[Peer]) -> None:
             _ibping(folder, peer.lid, peer.ib_answers)
         if peer.address is not None:
             _ping(folder, peer.address, peer.ip_answers)
-    if listed:
+    if lines:
         folder.file("/etc/gpudiag/gpudiag.toml", "\n".join(lines))
 
 

@@ -1,14 +1,17 @@
 """A whole node: its parts, and the recording that they make together."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.nodes.build import gpus, host, network
-from tests.nodes.build.folder import Folder
+from tests.nodes.build import bmc, board, gpus, host, network, scenario
+from tests.nodes.build.bmc import Bmc
+from tests.nodes.build.board import Before
+from tests.nodes.build.folder import Folder, Json
 from tests.nodes.build.gpus import Driver, Gpu, Holder
 from tests.nodes.build.host import Drive, Mount, Process
 from tests.nodes.build.network import Nic, Peer, Port
+from tests.nodes.build.scenario import Nvml, Says, Step
 
 Told = tuple[float, int, str]
 
@@ -17,8 +20,10 @@ Told = tuple[float, int, str]
 class Node:
     """All that a recording is made of; a sick node is a well one with parts replaced.
 
-    `jobs` are (pid, job, step) by Slurm's word, None where there is no Slurm. `containers` are what
-    a runtime's tool says. `last` change the folder where no part has a word for it.
+    `jobs` are (pid, job, step) by Slurm's word, None where there is no Slurm; `slurm` and `kubelet`
+    say how many GPUs the schedulers count. `containers` are what a runtime's tool says. `owner` is
+    the driver that the GPUs are bound to, `places` the ports above each device in the PCI tree.
+    `last` change the folder where no part has a word for it.
     """
 
     name: str
@@ -42,6 +47,16 @@ class Node:
     gpus: tuple[Gpu, ...] = ()
     switches: tuple[str, ...] = ()
     driver: Driver | None = None
+    owner: str | None = "nvidia"
+    nvml: Nvml = field(default_factory=Nvml)
+    manager: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    dmi: Mapping[str, str] = field(default_factory=dict)
+    bmc: Bmc | None = None
+    before: Before | None = None
+    slurm: Json | None = None
+    kubelet: Json | None = None
+    expect: Mapping[str, float] = field(default_factory=dict)
     holders: tuple[Holder, ...] = ()
     jobs: tuple[tuple[int, str, str], ...] | None = None
     containers: tuple[str, tuple[str, ...]] | None = None
@@ -57,6 +72,22 @@ class Node:
             for gpu in self.gpus
         )
         return replace(self, gpus=changed)
+
+    def says(self, index: int, **says: object) -> "Node":
+        """Return the node of which one GPU says something else; `__` is the dot of a key."""
+        words = {key.replace("__", "."): value for key, value in says.items()}
+        gpu = next(gpu for gpu in self.gpus if gpu.index == index)
+        return self.change_gpu(index, says={**gpu.says, **words})
+
+    def all_say(self, **says: object) -> "Node":
+        """Return the node of which every GPU says something else."""
+        words = {key.replace("__", "."): value for key, value in says.items()}
+        return replace(self, nvml=replace(self.nvml, every={**self.nvml.every, **words}))
+
+    def later(self, at_s: float, gpus: Mapping[int, Says]) -> "Node":
+        """Return the node whose GPUs say something else from then on."""
+        steps = (*self.nvml.steps, Step(at_s, gpus))
+        return replace(self, nvml=replace(self.nvml, steps=steps))
 
     def change_process(self, pid: int, **parts: object) -> "Node":
         """Return the node with one process changed."""
@@ -88,7 +119,8 @@ class Node:
         self._owners(folder)
         network.ports(folder, self.ports)
         network.interfaces(folder, self.nics)
-        network.peers(folder, self.peers)
+        network.peers(folder, self.peers, self.expect)
+        self._board(folder)
         for change in self.last:
             change(folder)
         for held in (folder.paths, folder.names, folder.tools, folder.kinds):
@@ -106,14 +138,31 @@ class Node:
         host.raid(folder, self.mdstat)
         host.kernel_log(folder, self.kmsg, int(started - self.uptime_s))
 
+    def _board(self, folder: Folder) -> None:
+        now = dt.datetime.fromisoformat(self.taken).timestamp()
+        uevents = {gpu.pci: gpu.uevent(self.owner) for gpu in self.gpus}
+        uevents |= {port.pci: port.uevent() for port in self.ports}
+        uevents |= {drive.pci: drive.uevent() for drive in self.drives}
+        board.firmware(folder, self.dmi)
+        board.tree(folder, self.places, uevents)
+        board.peer_memory(folder, self.kernel)
+        board.last_boot(folder, self.before, now, self.uptime_s)
+        board.scheduled(folder, self.slurm, self.kubelet)
+        bmc.write(folder, self.bmc)
+
     def _gpus(self, folder: Folder) -> None:
-        gpus.hardware(folder, self.gpus, self.switches)
-        folder.kinds += ["holders", "environ", "open_files", "nvml", "device_nodes", "blocked"]
+        gpus.hardware(folder, self.gpus, self.switches, self.owner)
+        folder.kinds += ["holders", "environ", "open_files", "device_nodes", "blocked"]
+        folder.tools.append("nv-fabricmanager")
+        if self.manager:
+            said = f"Fabric Manager version is : {self.manager}\n"
+            folder.command("nv-fabricmanager", "--version", stdout=said, seconds=0.02)
         if self.driver is None:
             return
         gpus.software(folder, self.driver, self.gpus)
-        gpus.nvml(folder, self.driver, self.gpus)
         gpus.held(folder, self.holders)
+        if self.gpus:
+            folder.scenario = scenario.text(self.gpus, self.driver.version, self.nvml)
 
     def _owners(self, folder: Folder) -> None:
         folder.tools += ["scontrol", "crictl", "docker", "podman"]

@@ -6,8 +6,10 @@ from tests.nodes.build import logs
 from tests.nodes.build.boot import NOTE, WARNING
 from tests.nodes.build.folder import Folder
 from tests.nodes.build.jobs import CGROUP, FIRST_PID, training
-from tests.nodes.build.models import DRIVER, h100, workstation
+from tests.nodes.build.models import h100, workstation
 from tests.nodes.build.node import Node
+from tests.nodes.build.parts import DRIVER
+from tests.nodes.build.scenario import Nvml
 
 # The Xid came at 02:10:51, 676 s before the recording was taken.
 SINCE = 676.0
@@ -56,10 +58,10 @@ def gpu_lost() -> Node:
         logs={"train-88123.log": logs.timed_out(11)},
     )
     for index in range(8):
-        node = node.change_gpu(index, used_mib=4, use=(0, 0), computes=())
+        node = node.change_gpu(index, used_mib=4, use=0, computes=(), says={})
     lost = node.gpus[3]
     at = node.uptime_s - SINCE
-    node = node.change_gpu(3, error=15).told(
+    node = node.says(3, lost=True).told(
         (at - 0.2, NOTE, "pcieport 0000:5b:01.0: pciehp: Slot(3): Link Down"),
         (at, WARNING - 1, f"NVRM: GPU at PCI:0000:5d:00: {lost.uuid}"),
         (at, WARNING - 1, f"NVRM: GPU Board Serial Number: {lost.serial}"),
@@ -70,17 +72,7 @@ def gpu_lost() -> Node:
         ),
         (at, WARNING - 1, "NVRM: GPU 0000:5d:00.0: GPU has fallen off the bus."),
     )
-    node = stuck(node, {pid: IN_DRIVER[0]}, SINCE - 1, IN_DRIVER)
-    return node.also(lambda folder: _without(folder, node, lost.pci))
-
-
-def _without(folder: Folder, node: Node, address: str) -> None:
-    """Note what NVML says when it is asked for all GPUs but one."""
-    args = {"only": sorted(gpu.pci for gpu in node.gpus if gpu.pci != address)}
-    for at, state in ((0, folder.first), (1, folder.later[1])):
-        said = next(a["answer"] for a in state.answers if a["kind"] == "nvml")
-        gpus = [gpu for gpu in said["gpus"] if "error" not in gpu]
-        folder.answer("nvml", {**said, "gpus": gpus}, args, at=at, seconds=0.08)
+    return stuck(node, {pid: IN_DRIVER[0]}, SINCE - 1, IN_DRIVER)
 
 
 def lost_unlogged() -> Node:
@@ -124,8 +116,9 @@ def orphan() -> Node:
     )
     node = node.change_process(left, ppid=1, state="S")
     for index in range(8):
-        idle = {"use": (0, 0)} if index == 2 else {"use": (0, 0), "used_mib": 4, "computes": ()}
-        node = node.change_gpu(index, **idle)
+        idle = {"use": 0, "says": {}}
+        gone = {} if index == 2 else {"used_mib": 4, "computes": ()}
+        node = node.change_gpu(index, **idle, **gone)
     return node
 
 
@@ -171,14 +164,7 @@ def library_mismatch() -> Node:
         (at, WARNING - 1, text),
         (at, WARNING - 1, "NVRM: this kernel module has the version 580.82.07."),
     )
-    said = {"init_error": 18, "nvml": "13.580.105.08"}
-
-    def refuses(folder: Folder) -> None:
-        for state in (folder.first, *folder.later.values()):
-            state.answers = [a for a in state.answers if a["kind"] != "nvml"]
-        folder.answer("nvml", said, seconds=0.03)
-
-    return node.also(refuses)
+    return replace(node, nvml=Nvml(calls={"nvmlInitWithFlags.returns": 18}))
 
 
 def blind_driver_stage() -> Node:
@@ -191,6 +177,7 @@ def blind_driver_stage() -> Node:
     def blind(folder: Folder) -> None:
         folder.silence("files", stood, {**bus, "cap": 65_536}, seconds=5.0)
         folder.silence("nvml", crashed)
+        folder.silence("nvml_health", crashed, {"brief": True})
         folder.silence("kernel_log", denied("kernel_log"))
         folder.first.kmsg.clear()
 
