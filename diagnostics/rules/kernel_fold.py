@@ -88,10 +88,11 @@ class Fold:
 
 
 def _addressed(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: pci.function(value) if name in ADDRESSES and isinstance(value, str) else value
-        for name, value in values.items()
-    }
+    """Return the values with addresses as sysfs writes them, and as the line does: for a search."""
+    written = {n: v for n, v in values.items() if n in ADDRESSES and isinstance(v, str)}
+    plain = {name: pci.function(value) for name, value in written.items()}
+    other = next((v for name, v in written.items() if v != plain[name]), None)
+    return {**values, **plain, **({} if other is None else {"as_written": other})}
 
 
 def _name(rule: KernelRule, values: Mapping[str, Any]) -> str | None:
