@@ -96,6 +96,10 @@ def _memory(text: str) -> Event:
     return Event(severity="critical", values=_kept(MEMORY.search(text)))
 
 
+def _companion(text: str) -> Event:
+    return Event(severity="warning", values=_kept(MEMORY.search(text)))
+
+
 def _recorded(text: str) -> Event:
     """63: a row waits for the reset, or on a GPU before Ampere a page for the driver's reload."""
     told = "page" if "age retire" in text or "etired page" in text else "row"
@@ -112,9 +116,16 @@ def _not_recorded(text: str) -> Event:
 
 
 def _contained(text: str) -> Event:
+    return _memory_use(text, contained="Uncontained" not in text)
+
+
+def _uncontained(text: str) -> Event:
+    return _memory_use(text, contained=False)
+
+
+def _memory_use(text: str, *, contained: bool) -> Event:
     """94 and 95: `RST` and `D-RST` are the driver's request for a reset."""
     values = _kept(CONTAINMENT.search(text)) | _kept(RESET.search(text))
-    contained = "Uncontained" not in text and "Contained" in text
     asked: Recovery | None = None
     if values.get("drst") == "Yes":
         asked = "drain_and_reset"
@@ -184,12 +195,12 @@ READERS: Mapping[int, Reader] = {
     64: _not_recorded,
     74: _nvlink,
     94: _contained,
-    95: _contained,
+    95: _uncontained,
     119: _firmware,
     120: _firmware,
     140: _escape,
     154: _action,
-    171: _memory,
+    171: _companion,
 }
 
 
