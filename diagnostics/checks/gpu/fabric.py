@@ -155,7 +155,7 @@ def _told(
 
 def _these(gpus: Sequence[GpuReading], told: Sequence[GpuReading]) -> str:
     if len(gpus) == len(told) > 1:
-        return f"all {len(gpus)} GPUs"
+        return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both
     return ("GPU " if len(gpus) == 1 else "GPUs ") + ", ".join(map(asked.named, gpus))
 
 

@@ -113,7 +113,7 @@ def _pending(gpus: Sequence[GpuReading]) -> Iterator[Finding]:
 
 def _these(chosen: Sequence[GpuReading], gpus: Sequence[GpuReading]) -> str:
     if len(chosen) == len(gpus) > 1:
-        return f"all {len(gpus)} GPUs"
+        return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both
     return ("GPU " if len(chosen) == 1 else "GPUs ") + ", ".join(map(asked.named, chosen))
 
 
