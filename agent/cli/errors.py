@@ -1,6 +1,7 @@
 """How a mistake is said: one line what is wrong, one line what to do."""
 
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 USAGE = 64
@@ -8,22 +9,27 @@ OWN_ERROR = 70
 
 
 class Mistake(Exception):  # noqa: N818 - it is the user's, not ours
-    """A wrong call, or a file that cannot be read: exit status 64."""
+    """A wrong call, or a file that cannot be read: exit status 64.
 
-    def __init__(self, what: str, hint: str) -> None:
+    `excerpt` are the lines of the file around the place.
+    """
+
+    def __init__(self, what: str, hint: str, excerpt: Sequence[str] = ()) -> None:
         super().__init__(what)
         self.what = what
         self.hint = hint
+        self.excerpt = excerpt
 
 
-def say(what: str, hint: str) -> None:
-    """Print the two lines on standard error; control characters of foreign text are shown."""
-    sys.stderr.write(f"error: {printable(what)}\n help: {printable(hint)}\n")
+def say(what: str, hint: str, excerpt: Sequence[str] = ()) -> None:
+    """Print the lines on standard error; control characters of foreign text are shown."""
+    between = "".join(f"{printable(line)}\n" for line in excerpt)
+    sys.stderr.write(f"error: {printable(what)}\n{between} help: {printable(hint)}\n")
 
 
-def leave(what: str, hint: str, status: int = USAGE) -> NoReturn:
+def leave(what: str, hint: str, status: int = USAGE, excerpt: Sequence[str] = ()) -> NoReturn:
     """Say it and end."""
-    say(what, hint)
+    say(what, hint, excerpt)
     sys.exit(status)
 
 

@@ -8,12 +8,12 @@ import click
 
 from agent.cli.errors import Mistake
 from agent.cli.terminal import write
+from agent.knowledge import every
 from agent.render import explain as draw
 from agent.render.lines import Line
 from diagnostics.catalog import WALK
 from diagnostics.knowledge.aliases import codes, named
 from diagnostics.knowledge.pages import load, near
-from diagnostics.rules.rule import load as load_rules
 
 Drawing = Callable[[int], list[Line]]
 
@@ -45,7 +45,7 @@ def listing() -> dict[str, list[str]]:
     return {
         "faults": list(load()),
         "checks": [check.name for check in WALK],
-        "rules": [rule.id for rule in load_rules()],
+        "rules": [rule.id for rule in every()],
         "codes": list(codes()),
     }
 
@@ -59,4 +59,4 @@ def entries() -> dict[str, Drawing]:
     drawn = {name: of(draw.fault, page) for name, page in load().items()}
     drawn |= {name: partial(draw.code, name, row) for name, row in codes().items()}
     drawn |= {check.name: of(draw.check, check) for check in WALK}
-    return drawn | {rule.id: of(draw.rule, rule) for rule in load_rules()}
+    return drawn | {rule.id: of(draw.rule, rule) for rule in every()}

@@ -68,7 +68,7 @@ def main() -> NoReturn:
         status = cli.main(prog_name="gpudiag", standalone_mode=False)
         sys.stdout.flush()
     except Mistake as mistake:
-        leave(mistake.what, mistake.hint)
+        leave(mistake.what, mistake.hint, excerpt=mistake.excerpt)
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.ctx.get_help(), err=True)
         sys.exit(USAGE)

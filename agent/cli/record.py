@@ -11,7 +11,7 @@ import click
 
 from agent import BUILD
 from agent.cli.errors import Mistake
-from agent.cli.run import SETTINGS, diagnose, open_node
+from agent.cli.run import RULES, SETTINGS, diagnose, open_node
 from agent.knowledge import knowledge
 from agent.settings.load import Settings, load
 from agent.walk.walk import Selection
@@ -20,7 +20,7 @@ from collectors.node.protocol import Identity
 from collectors.node.recorder import Recorder
 from collectors.node.recording.scrub import Scrub
 from collectors.node.recording.writer import Place, Recording, meta
-from diagnostics.rules.line import decoded, plain
+from diagnostics.rules.line import LINE_CAP, decoded, plain
 
 NEIGHBOURS = 3
 FIRST_USER = 1000
@@ -93,7 +93,7 @@ async def _walk(
 ) -> Identity:
     """Walk the node; its settings belong to the recording, for a replay judges by them."""
     if whole:
-        await recorder.files(SETTINGS)
+        await recorder.files(SETTINGS, RULES)
     await diagnose(recorder, settings, Selection(), logs, strict=False)
     return recorder.seen_as or await recorder.identity()
 
@@ -112,11 +112,11 @@ def _matched(whole: bytes) -> Iterator[int]:
     """Yield the numbers of matched lines, from 0."""
     known = knowledge()
     number = before = 0
-    for found in known.anchors.lines(whole):
-        number += whole.count(b"\n", before, found.start)
-        before = found.start
-        rules = [known.rules[anchor] for anchor in found.anchors if anchor < len(known.rules)]
-        if any(rule.match(decoded(found.line)) for rule in rules):
+    for start, end, held in known.anchors.hits(whole):
+        number += whole.count(b"\n", before, start)
+        before = start
+        line = decoded(whole[start : min(end, start + LINE_CAP)])
+        if any(rule.match(line) for rule in known.plan(held).rules):
             yield number
 
 

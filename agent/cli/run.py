@@ -5,13 +5,14 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from agent.cli.errors import Mistake
+from agent.knowledge import SITE, Site, known, site
 from agent.settings.load import Settings, load, parse
 from agent.walk.report import build
 from agent.walk.walk import Selection, walk
 from collectors.facts.answers import Files
-from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.document import STATUS, Document
@@ -20,6 +21,7 @@ from diagnostics.knowledge import models, pages
 from diagnostics.knowledge.pages import near
 
 SETTINGS = "/etc/gpudiag/gpudiag.toml"
+RULES = f"{SITE}/*.toml"
 
 
 @click.command("run")
@@ -111,7 +113,11 @@ def open_node(
             raise Mistake(str(problem), hint) from None
         held = asyncio.run(node.files(SETTINGS))
         text = held.get(SETTINGS) if isinstance(held, Files) else None
-        return node, parse(text or "", f"{replay}/files{SETTINGS}"), logs or node.logs
+        settings = parse(text or "", f"{replay}/files{SETTINGS}")
+        own = asyncio.run(node.files(RULES))
+        texts = own.texts if isinstance(own, Files) else {}
+        rules = tuple((f"{replay}/files{path}", texts[path]) for path in sorted(texts))
+        return node, _with_rules(settings, rules), logs or node.logs
     if root and not Path(root).is_dir():
         raise Mistake(
             f"{root} is not a folder", "give the folder that holds the node's /proc and /sys"
@@ -119,7 +125,16 @@ def open_node(
     for log in logs:
         if not Path(log).is_file():
             raise Mistake(f"cannot read {log}: no such file", "give the log's path")
+    settings = _with_rules(settings, site())
     return live.Live(root=root or "/", tools=settings.tools), settings, logs
+
+
+def _with_rules(settings: Settings, rules: Site) -> Settings:
+    """Return the settings with the site's rules; raises Mistake where one of them is broken."""
+    if not rules:
+        return settings
+    known(rules)
+    return msgspec.structs.replace(settings, rules=rules)
 
 
 async def diagnose(
@@ -129,13 +144,7 @@ async def diagnose(
     try:
         started, began = node.now(), node.monotonic()
         identity = await node.identity()
-        wanted = Wanted(
-            peers=settings.peers,
-            logs=logs,
-            sample_s=settings.sample_s,
-            expect=settings.expect,
-        )
-        walked = await walk(node, wanted, selection, settings.limits)
+        walked = await walk(node, settings.wanted(logs), selection, settings.limits)
         return build(
             walked,
             identity,

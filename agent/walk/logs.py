@@ -20,7 +20,7 @@ async def collect(node: Node, wanted: Wanted) -> TrainingLogs | Missing:
     if not wanted.logs:
         return TrainingLogs()
     # Rules are files of this package: their first reading is short, and none for the loop.
-    known = await asyncio.to_thread(knowledge)  # noqa: TID251 - files of our own cannot hang
+    known = await asyncio.to_thread(knowledge, wanted.rules)  # noqa: TID251 - files of our own cannot hang
     logs: list[LogSeen] = []
     unseen: list[Missing] = []
     for path in wanted.logs:

@@ -28,10 +28,12 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True):
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Peers to probe, logs to read, how long rates are watched, and what the node should have.
 
-    `sample_s` is the distance of the two samples that a rate needs.
+    `sample_s` is the distance of the two samples that a rate needs. `rules` are the site's own
+    files of rules: name and text of each.
     """
 
     peers: tuple[Peer, ...] = ()
     logs: tuple[str, ...] = ()
     sample_s: float = 1.0
     expect: Expect = Expect()
+    rules: tuple[tuple[str, str], ...] = ()

@@ -43,13 +43,23 @@ SERIAL = re.compile(r"NVRM: GPU Board Serial Number: (?P<serial>\w{1,32})")
 
 
 class KernelKnowledge:
-    """The rules with their compiled anchors; made once, used for any number of logs."""
+    """The rules with their compiled anchors; made once, used for any number of logs.
 
-    def __init__(self, rules: Iterable[KernelRule]) -> None:
-        self.rules = tuple(rules)
-        self.ends = tuple(rule for rule in self.rules if rule.over)
-        anchors = [*(rule.anchor for rule in self.rules), *(end.over_anchor for end in self.ends)]
-        self.anchors = Anchors(anchors)
+    *ends* and *anchors* are given where they are known without reading the rules.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[KernelRule],
+        ends: Sequence[KernelRule] | None = None,
+        anchors: Anchors | None = None,
+    ) -> None:
+        self.rules = rules
+        self.ends = tuple(rule for rule in rules if rule.over) if ends is None else ends
+        if anchors is None:
+            over = (end.over_anchor for end in self.ends)
+            anchors = Anchors([*(rule.anchor for rule in rules), *over])
+        self.anchors = anchors
 
 
 def load() -> tuple[KernelRule, ...]:

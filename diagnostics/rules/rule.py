@@ -28,6 +28,12 @@ RESERVED = frozenset(
 UNBOUNDED = re.compile(r"(?<!\\)(\.|\\[sSwWdD]|\])[*+]")
 
 
+# A gap in an anchor makes the set of all of them slow to compile and to search.
+GAP = re.compile(r"(?<!\\)(?:[*+]|\{\d{0,3},\d{0,4}\})")
+CLASS = re.compile(r"\[\^?\]?[^\]]{0,100}\]")
+LONGEST_ANCHOR = 160
+
+
 class RuleError(ValueError):
     """A rule that cannot be used; the message names its file, the rule and the key."""
 
@@ -117,17 +123,16 @@ def shipped(family: str, form: type[R]) -> tuple[R, ...]:
     """Return the rules of one shipped file."""
     name = f"{family}.toml"
     text = (files("diagnostics.rules") / "data" / name).read_text(encoding="utf-8")
-    return tuple(
-        _rule(f"{FOLDER}/{name}", table, form) for table in _tables(f"{FOLDER}/{name}", text)
-    )
+    return tuple(made(f"{FOLDER}/{name}", table, form) for table in read(f"{FOLDER}/{name}", text))
 
 
 def parse(name: str, text: str) -> tuple[Rule, ...]:
     """Return the rules of one TOML text; *name* is the file that RuleError names."""
-    return tuple(_rule(name, table, Rule) for table in _tables(name, text))
+    return tuple(made(name, table, Rule) for table in read(name, text))
 
 
-def _tables(name: str, text: str) -> list[Any]:
+def read(name: str, text: str) -> list[Any]:
+    """Return the tables of one TOML text; RuleError names the file and, where it can, the line."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -138,7 +143,8 @@ def _tables(name: str, text: str) -> list[Any]:
     return found
 
 
-def _rule(name: str, table: Any, form: type[R]) -> R:  # noqa: ANN401 - any TOML
+def made(name: str, table: Any, form: type[R]) -> R:  # noqa: ANN401 - any TOML
+    """Return the rule that a table states."""
     known = table.get("id") if isinstance(table, dict) else None
     try:
         return msgspec.convert(table, form)
@@ -146,33 +152,56 @@ def _rule(name: str, table: Any, form: type[R]) -> R:  # noqa: ANN401 - any TOML
         raise RuleError(f"{name}: rule {known!r}: {problem}") from None
 
 
-def objections(rule: Rule) -> Iterator[str]:
-    """Yield what is wrong with a rule beyond its types, each with the key that is wrong."""
-    try:
-        anchor, pattern = re.compile(rule.anchor, re.IGNORECASE), re.compile(rule.pattern)
-    except re.error as problem:
-        yield f"anchor or pattern: no valid expression: {problem}"
-        return
-    if UNBOUNDED.search(rule.pattern) or UNBOUNDED.search(rule.anchor):
-        yield "pattern: a gap without bound; write {0,200} for * and +"
-    if set(pattern.groupindex) != set(rule.fields):
-        yield f"fields: they are {sorted(rule.fields)}, the groups {sorted(pattern.groupindex)}"
-        return
+def objections(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a rule beyond its types: the key that is wrong, and why."""
+    for key in ("anchor", "pattern", "over_anchor", "over"):
+        try:
+            re.compile(getattr(rule, key))
+        except re.error as problem:
+            yield key, f"is not a valid expression: {problem}"
+            return
+    yield from _bounds(rule)
+    yield from _names(rule)
+    yield from _proof(rule)
+
+
+def _bounds(rule: Rule) -> Iterator[tuple[str, str]]:
+    for key in ("pattern", "over"):
+        if UNBOUNDED.search(getattr(rule, key)):
+            yield key, "has a gap without bound; write {0,200} for * and +"
+    for key in ("anchor", "over_anchor"):
+        if GAP.search(CLASS.sub("x", getattr(rule, key))):
+            yield key, "has a gap; an anchor is literal but for classes and alternatives"
+        if len(getattr(rule, key)) > LONGEST_ANCHOR:
+            yield key, f"is longer than {LONGEST_ANCHOR} characters"
+    if bool(rule.over) != bool(rule.over_anchor):
+        yield "over", "and over_anchor go together: give both, or none"
+
+
+def _names(rule: Rule) -> Iterator[tuple[str, str]]:
+    groups = set(rule.compiled.groupindex)
+    if groups != set(rule.fields):
+        yield "fields", f"are {sorted(rule.fields)}, the groups of the pattern {sorted(groups)}"
     if taken := RESERVED & set(rule.fields):
-        yield f"fields: {sorted(taken)} have a meaning of their own; choose another name"
-    yield from _proof(rule, anchor)
+        yield "fields", f"{sorted(taken)} have a meaning of their own; choose another name"
+    if unknown := _filled(rule.named) - set(rule.fields):
+        yield "named", f"names {sorted(unknown)}, which are no fields"
 
 
-def _proof(rule: Rule, anchor: re.Pattern[str]) -> Iterator[str]:
+def _filled(template: str) -> set[str]:
+    return {part for _, part, _, _ in string.Formatter().parse(template) if part}
+
+
+def _proof(rule: Rule) -> Iterator[tuple[str, str]]:
     """Yield where a rule fails its own examples."""
-    named = {part for _, part, _, _ in string.Formatter().parse(rule.message) if part}
+    anchor = re.compile(rule.anchor, re.IGNORECASE)
     for text in rule.example:
         if not anchor.search(text + "\n"):
-            yield f"anchor: not part of the example {text!r}"
+            yield "anchor", f"is not part of the example {text!r}"
         if (hit := rule.match(text)) is None:
-            yield f"example: the pattern does not hold for {text!r}"
-        elif lacking := named - set(rule.values(hit)):
-            yield f"message: {sorted(lacking)} is not in every example"
+            yield "example", f"the pattern does not hold for {text!r}"
+        elif lacking := _filled(rule.message) - set(rule.values(hit)):
+            yield "message", f"{sorted(lacking)} is not in every example"
     for text in rule.not_example:
         if anchor.search(text + "\n") and rule.match(text) is not None:
-            yield f"not_example: the rule holds for {text!r}"
+            yield "not_example", f"the rule holds for {text!r}"
