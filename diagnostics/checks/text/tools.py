@@ -47,6 +47,8 @@ FOLLOWS: Mapping[str, str] = {"k8s_device_plugin_unhealthy": "xid_"}
         "k8s_pod_evicted",
         "k8s_node_not_ready",
         "k8s_device_plugin_unhealthy",
+        "bmc_event",
+        "storage_io_error",
     ),
     proved="documented",
 )
