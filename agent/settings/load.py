@@ -10,19 +10,44 @@ from typing import Any
 import msgspec
 
 from agent.cli.errors import Mistake
-from collectors.facts.wanted import Expect, Peer
+from collectors.facts.wanted import Expect, Peer, Wanted
 from diagnostics.catalog import WALK
 from diagnostics.check import Limits
+from diagnostics.knowledge import pages
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """How the daemon works: seconds between walks, and where Prometheus asks ("": nowhere)."""
+
+    walk_s: float = 30.0
+    metrics: str = "127.0.0.1:9836"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The effective settings: what the file says over what is shipped."""
+    """The effective settings: what the file says over what is shipped.
+
+    `rules` are the site's files of rules, name and text of each; they are read apart. `drain` are
+    the faults for which the scheduler's prolog and epilog may take the node out.
+    """
 
     peers: tuple[Peer, ...] = ()
     sample_s: float = 1.0
     expect: Expect = Expect()
     tools: Mapping[str, str] = {}
     limits: Mapping[str, Limits] = {}
+    rules: tuple[tuple[str, str], ...] = ()
+    agent: Agent = Agent()
+    drain: frozenset[str] = frozenset()
+
+    def wanted(self, logs: tuple[str, ...] = ()) -> Wanted:
+        """Return what a walk is to look at."""
+        return Wanted(
+            peers=self.peers,
+            logs=logs,
+            sample_s=self.sample_s,
+            expect=self.expect,
+            rules=self.rules,
+        )
 
 
 def load(path: str, *, must_exist: bool = False) -> Settings:
@@ -60,7 +85,19 @@ def parse(text: str, path: str) -> Settings:
         expect=Expect(**file.expect.model_dump()),
         tools=file.tools,
         limits=_limits(file.checks, path),
+        agent=Agent(**file.agent.model_dump()),
+        drain=_drain(file.hook.drain, path),
     )
+
+
+def _drain(faults: tuple[str, ...], path: str) -> frozenset[str]:
+    known = pages.load() if faults else {}
+    for fault in faults:
+        if fault not in known:
+            close = pages.near(fault, known)
+            hint = f"did you mean {close}?" if close else "gpudiag explain faults lists them"
+            raise Mistake(f"{path}: hook.drain: no such fault: {fault}", hint)
+    return frozenset(faults)
 
 
 def _limits(tables: Mapping[str, Mapping[str, Any]], path: str) -> dict[str, Limits]:

@@ -52,11 +52,28 @@ class ExpectTable(Table):
     nvme: int | None = Field(default=None, ge=0, le=256)
 
 
+class AgentTable(Table):
+    """The daemon; `metrics` is where Prometheus asks, "" for nowhere."""
+
+    walk_s: float = Field(default=30.0, ge=10.0, le=300.0)
+    metrics: str = Field(
+        default="127.0.0.1:9836", pattern=r"^$|^(\d{1,3}(\.\d{1,3}){3}|\[::1\]):\d{1,5}$"
+    )
+
+
+class HookTable(Table):
+    """What the scheduler's prolog and epilog may take the node out for: faults by their id."""
+
+    drain: tuple[str, ...] = ()
+
+
 class File(Table):
     """The whole file."""
 
     network: Network = Network()
     walk: Walk = Walk()
+    agent: AgentTable = AgentTable()
+    hook: HookTable = HookTable()
     expect: ExpectTable = ExpectTable()
     tools: dict[str, Tool] = {}
     checks: dict[str, dict[str, Any]] = {}

@@ -39,6 +39,16 @@ class Helper:
         return self._link.pid if self._link is not None and not self._link.gone else None
 
     @property
+    def held_back(self) -> bool:
+        """Return whether questions are refused for now."""
+        return self._held_back is not None
+
+    @property
+    def left_behind(self) -> tuple[int, ...]:
+        """Return the processes that were let go of and are still there."""
+        return tuple(link.pid for link in self._left if not link.gone and link.pid is not None)
+
+    @property
     def stuck(self) -> int:
         """Return how many helpers that were let go of are still there."""
         self._left = [link for link in self._left if not link.gone]

@@ -1,0 +1,84 @@
+"""`gpudiag agent`: the daemon on this node."""
+
+import asyncio
+import os
+import random
+import sys
+from pathlib import Path
+
+import click
+
+from agent.cli.errors import Mistake
+from agent.cli.local import SOCKET
+from agent.cli.run import SETTINGS, open_node
+from agent.settings.load import Settings, load
+
+FOLDER = "/var/lib/gpudiag"
+
+
+@click.command("agent")
+@click.option("--config", "config", metavar="FILE", help=f"Settings (default: {SETTINGS}).")
+@click.option("--state", "folder", metavar="DIR", default=FOLDER, show_default=True, help="State.")
+@click.option(
+    "--socket",
+    "path",
+    metavar="PATH",
+    default=SOCKET,
+    show_default=True,
+    envvar="GPUDIAG_SOCKET",
+    help="Where status and hooks ask.",
+)
+def command(*, config: str | None, folder: str, path: str) -> int:
+    """Watch this node until ended: walk every 30 s, answer `status` and `hook`, serve metrics.
+
+    Reads only. HUP reads the settings anew, TERM ends it within 5 s. It belongs to systemd
+    (deploy/systemd/gpudiag-agent.service); a person looks with `gpudiag status`.
+    """
+    from agent.daemon import endpoint, keeping, log, peer  # noqa: PLC0415 - the daemon's alone
+    from agent.daemon.service import Parts, Service  # noqa: PLC0415 - same
+    from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
+
+    def read() -> Settings:
+        return open_node(None, None, load(config or SETTINGS, must_exist=config is not None), ())[1]
+
+    place = _folder(folder)
+    node, settings, _ = open_node(None, None, read(), ())
+    listening = endpoint.bind(Path(path))
+    said, limit = log.configure()
+    kept = keeping.Keeping(place)
+    parts = Parts(
+        node=node,
+        sources=SOURCES,
+        settings=settings,
+        read=read,
+        keeping=kept,
+        listening=listening,
+        group=peer.trusted_group(),
+        log=said,
+        limit=limit,
+        chance=random.Random(),  # noqa: S311 - spreads agents over time, keeps no secret
+    )
+
+    async def whole() -> None:
+        await Service(parts).run()
+
+    try:
+        asyncio.run(whole())
+    finally:
+        kept.close()
+        listening.close()
+        Path(path).unlink(missing_ok=True)
+    return 0
+
+
+def _folder(path: str) -> Path:
+    folder = Path(path)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Mistake(
+            f"cannot keep state in {path}: {problem.strerror}", "name a folder with --state"
+        ) from None
+    if not os.access(folder, os.W_OK):
+        sys.stderr.write(f"{path} cannot be written: nothing will be remembered over a restart\n")
+    return folder

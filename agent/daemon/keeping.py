@@ -1,0 +1,103 @@
+"""What the daemon remembers: walks counted, incidents since when, how the run before ended."""
+
+import contextlib
+import datetime as dt
+from pathlib import Path
+
+import msgspec
+
+from agent.daemon import state
+from agent.daemon.state import Opened, State, Writer
+from agent.daemon.walker import Walk
+from agent.walk.report import iso
+from diagnostics.document import Document
+
+# Written by ExecStopPost of the unit: `watchdog dumped ABRT` and the like.
+ENDED = "ended"
+WAYS = {
+    "watchdog": "systemd ended it: no walk was finished within WatchdogSec",
+    "oom-kill": "the kernel ended it for want of memory",
+    "timeout": "it did not stop in time and was killed",
+}
+
+
+class Keeping:
+    """The state of one daemon; made before the loop runs, because it reads files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state, self._damage = state.read(folder)
+        self.ended_before: str | None = None
+        self._ended = _ended(folder)
+        self._writer = Writer(folder)
+
+    @property
+    def problem(self) -> str | None:
+        """Return what is wrong with the file, or was at start."""
+        return self._writer.problem or self._damage
+
+    def begin(self, boot_id: str | None) -> str | None:
+        """Begin a run in this boot; return how the one before ended, if not in order."""
+        if self.state.running and self.state.boot_id == boot_id:
+            self.ended_before = self._ended or "it was killed, and nothing says by whom"
+        self._put(msgspec.structs.replace(self.state, boot_id=boot_id, running=True))
+        return self.ended_before
+
+    def walked(self, walk: Walk) -> Walk:
+        """Count a walk; return it with the time at which each of its incidents was first seen."""
+        document = walk.document
+        at = _epoch(document)
+        checks = {finding["id"]: finding["check"] for finding in document.findings}
+        now = {incident.fingerprint: checks[incident.root] for incident in document.incidents}
+        kept = state.opened(self.state.incidents, now, _blind(document), at)
+        self._put(
+            msgspec.structs.replace(self.state, sequence=self.state.sequence + 1, incidents=kept)
+        )
+        incidents = tuple(
+            msgspec.structs.replace(one, opened=_since(kept.get(one.fingerprint), one.opened))
+            for one in document.incidents
+        )
+        replaced = msgspec.structs.replace(document, incidents=incidents)
+        return msgspec.structs.replace(walk, document=replaced)
+
+    def release(self, until: float) -> None:
+        """Remember until when the driver is not to be opened; 0 for no such time."""
+        self._put(msgspec.structs.replace(self.state, released_until=until))
+
+    def end(self) -> None:
+        """Say that this run ends in order."""
+        self._put(msgspec.structs.replace(self.state, running=False))
+
+    def close(self, patience_s: float = 0.5) -> bool:
+        """Write what waits; return whether that was done in time. Not for the loop: it waits."""
+        return self._writer.close(patience_s)
+
+    def _put(self, changed: State) -> None:
+        self.state = changed
+        self._writer.put(changed)
+
+
+def _ended(folder: Path) -> str | None:
+    """Return how systemd says the last run ended, and forget it."""
+    path = folder / ENDED
+    try:
+        result, *rest = path.read_text("utf-8", "replace")[:200].split()
+    except (OSError, ValueError):
+        return None
+    with contextlib.suppress(OSError):
+        path.unlink()
+    if result == "success":
+        return None
+    return f"{WAYS.get(result, f'it ended by {result}')} ({' '.join([result, *rest])})"
+
+
+def _blind(document: Document) -> set[str]:
+    lines = [line for stage in document.stages for line in stage.checks]
+    return {line.check for line in lines if line.verdict == "unknown"}
+
+
+def _epoch(document: Document) -> float:
+    return dt.datetime.fromisoformat(document.started).timestamp() if document.started else 0.0
+
+
+def _since(opened: Opened | None, now: str | None) -> str | None:
+    return now if opened is None else iso(opened.first_seen)

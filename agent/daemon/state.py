@@ -1,0 +1,133 @@
+"""What outlives the daemon: /var/lib/gpudiag/state.json, replaced whole by a thread of its own."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA: Literal["gpudiag.state/1"] = "gpudiag.state/1"
+MOST_INCIDENTS = 4096
+STATE_CAP = 16 << 20
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """Since when an incident is known (epoch seconds), and which check can say that it is over."""
+
+    first_seen: float
+    check: str
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole state.
+
+    `sequence` counts the walks on this node and never goes back. `running` is true
+    from start to a stop in order: found at start, the one before did not end by itself.
+    `released_until` (epoch seconds) is how long the driver is not to be opened. `baselines` has a
+    place, and nothing in it yet.
+    """
+
+    schema: Literal["gpudiag.state/1"] = SCHEMA
+    sequence: int = 0
+    boot_id: str | None = None
+    running: bool = False
+    released_until: float = 0.0
+    incidents: dict[str, Opened] = {}
+    baselines: dict[str, Any] = {}
+
+
+def read(folder: Path) -> tuple[State, str | None]:
+    """Return the kept state, and what was wrong with it; a damaged one is put aside."""
+    path = folder / "state.json"
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.read(STATE_CAP), type=State), None
+    except FileNotFoundError:
+        return State(), None
+    except OSError as problem:
+        return State(), f"{path}: {problem.strerror}; it starts without what it knew"
+    except msgspec.DecodeError as problem:
+        aside = path.with_suffix(".damaged")
+        with contextlib.suppress(OSError):
+            path.replace(aside)
+        return State(), f"{path}: {problem}; put aside as {aside.name}, it starts without it"
+
+
+def write(folder: Path, data: bytes) -> None:
+    """Replace the state on disk: whole or not at all, and there after a power cut."""
+    part = folder / "state.json.part"
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(folder / "state.json")
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+
+
+class Writer:
+    """One thread that writes the newest state; a disk that hangs holds up nothing but itself.
+
+    Only the newest waits: the state is whole each time, so that one between may be left out.
+    """
+
+    def __init__(self, folder: Path, write: Callable[[Path, bytes], None] = write) -> None:
+        self.problem: str | None = None
+        self._folder = folder
+        self._write = write
+        self._next: bytes | None = None
+        self._ended = False
+        self._turn = threading.Condition()
+        # A daemon thread: a write that never returns must not hold up the exit.
+        self._thread = threading.Thread(target=self._run, name="state", daemon=True)
+        self._thread.start()
+
+    def put(self, state: State) -> None:
+        """Have *state* written; returns at once."""
+        data = msgspec.json.encode(state)
+        with self._turn:
+            self._next = data
+            self._turn.notify()
+
+    def close(self, patience_s: float) -> bool:
+        """Write what waits and end; return whether that was done in time."""
+        with self._turn:
+            self._ended = True
+            self._turn.notify()
+        self._thread.join(patience_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            with self._turn:
+                self._turn.wait_for(lambda: self._ended or self._next is not None)
+                data, self._next = self._next, None
+            if data is None:
+                return
+            try:
+                self._write(self._folder, data)
+                self.problem = None
+            except OSError as problem:
+                self.problem = f"{self._folder}/state.json: {problem.strerror}"
+
+
+def opened(
+    before: dict[str, Opened], now: dict[str, str], blind: set[str], at: float
+) -> dict[str, Opened]:
+    """Return when each incident was first seen.
+
+    *now* is fingerprint to check. One that is gone is kept while its check is *blind*: it ends
+    when it was seen to be over, never because nothing was seen.
+    """
+    kept = {key: one for key, one in before.items() if key in now or one.check in blind}
+    for key, check in now.items():
+        kept.setdefault(key, Opened(first_seen=at, check=check))
+    newest = sorted(kept.items(), key=lambda item: item[1].first_seen)[-MOST_INCIDENTS:]
+    return dict(newest)

@@ -1,0 +1,79 @@
+"""The walk of the daemon: every 30 s over the newest observations, by the walk that `run` makes."""
+
+import random
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from agent.daemon.sampler import Sampler
+from agent.settings.load import Settings
+from agent.walk.report import build
+from agent.walk.walk import Selection, walk
+from collectors.node.protocol import Node
+from diagnostics.catalog import WALK
+from diagnostics.document import Document
+
+# Agents that were started together must not all walk, and report, in one second.
+JITTER = 0.1
+
+
+class Walk(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished walk: its document, when it ended, how old each check's observations were.
+
+    `ended` is the node's monotonic clock, `ages_s` is by check.
+    """
+
+    document: Document
+    ended: float
+    ages_s: Mapping[str, float]
+
+
+class Walker:
+    """Walks for ever, and hands each finished walk on."""
+
+    def __init__(
+        self,
+        node: Node,
+        sampler: Sampler,
+        settings: Callable[[], Settings],
+        finished: Callable[[Walk], None],
+        chance: random.Random,
+    ) -> None:
+        self._node = node
+        self._sampler = sampler
+        self._settings = settings
+        self._finished = finished
+        self._chance = chance
+
+    async def run(self) -> None:
+        """Walk when every source was looked at once, and then in the settings' period."""
+        await self._sampler.primed()
+        while True:
+            self._finished(await self.once())
+            period = self._settings().agent.walk_s
+            await self._node.sleep(period * self._chance.uniform(1 - JITTER, 1 + JITTER))
+
+    async def once(self) -> Walk:
+        """Walk once."""
+        settings = self._settings()
+        started, began = self._node.now(), self._node.monotonic()
+        identity = await self._node.identity()
+        walked = await walk(
+            self._node,
+            settings.wanted(),
+            Selection(),
+            settings.limits,
+            self._sampler.sources(),
+        )
+        ages = self._ages()
+        ended = self._node.monotonic()
+        document = build(walked, identity, started=started, seconds=ended - began, strict=False)
+        return Walk(document=document, ended=ended, ages_s=ages)
+
+    def _ages(self) -> dict[str, float]:
+        """Return the age of the oldest thing that each check was shown."""
+        ages = {shape: self._sampler.age_s(shape) or 0.0 for shape in self._sampler.tracks}
+        return {
+            check.name: max((ages.get(need.shape, 0.0) for need in check.needs), default=0.0)
+            for check in WALK
+        }
