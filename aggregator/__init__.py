@@ -1,3 +1,3 @@
-"""The central service; so far only its place in the layers."""
+"""The central service: it hears every node, knows how old what it knows is, and grants leases."""
 
 BUILD = "gpudiag 0.1.0"

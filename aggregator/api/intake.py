@@ -1,0 +1,121 @@
+"""The lines of POST /v1/reports: each becomes an arrival, or is refused with its reason."""
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from aggregator.api import strict
+from aggregator.store.bodies import pack
+from aggregator.store.records import Arrival, PartSeen
+from aggregator.wire import SCHEMA, Report
+
+SLICE_S = 0.01
+NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
+ID = re.compile(r"[\x21-\x7e]{1,128}")
+VERDICTS = frozenset(("ok", "warning", "fault", "unknown"))
+PARTS = 1024
+LATEST = 32_503_680_000.0
+"""The year 3000: a clock can be wrong, a time stays printable."""
+
+_decode = msgspec.json.Decoder(Report).decode
+
+
+class Foreign(strict.Refused):
+    """A report of another node than the credential's."""
+
+
+class Taken(msgspec.Struct):
+    """What became of a batch: `rejected` by number of the line, `foreign` how many of them."""
+
+    arrivals: list[Arrival]
+    rejected: dict[int, str]
+    foreign: int = 0
+
+
+async def take(lines: Sequence[memoryview], node: str, longest: int) -> Taken:
+    """Judge lines; the loop goes on meanwhile."""
+    taken = Taken([], {})
+    until = time.perf_counter() + SLICE_S
+    for number, line in enumerate(lines):
+        try:
+            taken.arrivals.append(arrival(line, node, longest))
+        except Foreign as refused:
+            taken.foreign += 1
+            taken.rejected[number] = str(refused)
+        except strict.Refused as refused:
+            taken.rejected[number] = str(refused)
+        if time.perf_counter() > until:
+            await asyncio.sleep(0)
+            until = time.perf_counter() + SLICE_S
+    return taken
+
+
+def arrival(line: memoryview, node: str, longest: int) -> Arrival:
+    """Return one report of *node*, or raise Refused."""
+    if len(line) > longest:
+        raise strict.Refused(f"longer than {longest} bytes")
+    report = _report(line)
+    strict.check(line)
+    _sane(report)
+    if report.node != node:
+        raise Foreign(f"it is of {report.node}, the credential of {node}")
+    diagnosis = report.diagnosis or {}
+    whole = report.kind == "snapshot"
+    found = diagnosis.get("findings", ()) if whole else report.findings
+    if not isinstance(found, list | tuple) or not all(isinstance(one, dict) for one in found):
+        raise strict.Refused("diagnosis.findings: not a list of objects")
+    return Arrival(
+        node=report.node,
+        boot_id=report.boot_id,
+        sequence=report.sequence,
+        kind=report.kind,
+        sent=report.sent,
+        verdict=report.verdict,
+        product=report.product,
+        machine=report.machine,
+        simulated=report.simulated,
+        dropped=report.dropped,
+        body=None if report.kind == "heartbeat" else pack(report),
+        changed=tuple(found),
+        cleared=report.cleared,
+        whole=whole,
+        parts=tuple(
+            PartSeen(kind=p.kind, serial=p.serial, slot=p.slot, model=p.model, firmware=p.firmware)
+            for p in report.parts
+        ),
+        versions=report.versions,
+    )
+
+
+def _report(line: memoryview) -> Report:
+    try:
+        return _decode(line)
+    except msgspec.ValidationError as error:
+        raise strict.Refused(str(error)[:200]) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise strict.Refused(f"not JSON: {str(error)[:120]}") from None
+    except RecursionError:
+        raise strict.Refused(f"nested deeper than {strict.DEEPEST}") from None
+
+
+def _sane(report: Report) -> None:
+    """Refuse values that no agent sends; the field is named."""
+    if report.schema != SCHEMA:
+        raise strict.Refused(f"schema: {report.schema[:40]!r} is not {SCHEMA}")
+    facts = {
+        "node": NODE.fullmatch(report.node),
+        "boot_id": ID.fullmatch(report.boot_id),
+        "sequence": 0 <= report.sequence < 2**63,
+        "sent": 0 <= report.sent < LATEST,
+        "product": 0 < len(report.product) <= 128,  # noqa: PLR2004 - names with a version
+        "verdict": report.verdict in VERDICTS,
+        "machine": report.machine is None or ID.fullmatch(report.machine),
+        "dropped": 0 <= report.dropped < 2**53,
+        "parts": len(report.parts) <= PARTS,
+    }
+    wrong = [name for name, right in facts.items() if not right]
+    if wrong:
+        raise strict.Refused(f"{wrong[0]}: out of its bounds")

@@ -1,0 +1,94 @@
+"""What the aggregator is while it runs: its store, its clock, the few things that it remembers."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from aggregator import credentials
+from aggregator.api.bounds import Bounds
+from aggregator.fleet.leases import Limits
+from aggregator.settings import Place
+from aggregator.store.protocol import Store
+from aggregator.store.records import Token
+
+KNOWN = 200_000
+
+
+class Tallies(msgspec.Struct):
+    """What /metrics counts since the start."""
+
+    reports: Counter[str] = msgspec.field(default_factory=Counter)
+    requests: Counter[tuple[str, int]] = msgspec.field(default_factory=Counter)
+    unpacked_bytes: int = 0
+
+
+class Aggregator:
+    """One of it is handed to every route."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        *,
+        bounds: Bounds | None = None,
+        limits: Limits | None = None,
+        places: Sequence[Place] = (),
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.bounds = bounds or Bounds()
+        self.limits = limits or Limits()
+        self.places = tuple(places)
+        self.listening_since = clock()
+        self.paused = False
+        self.in_flight = 0
+        self.tallies = Tallies()
+        self._tokens: dict[str, Token] = {}
+
+    async def start(self) -> None:
+        """Take up what survived the restart."""
+        pause = await self.store.switch("pause")
+        self.paused = pause is not None and pause.on
+        self.listening_since = self.clock()
+
+    async def caller(self, text: str) -> Token | None:
+        """Return whose credential *text* is, None where it is nobody's, expired or revoked."""
+        parts = credentials.split(text)
+        if parts is None:
+            return None
+        token = self._tokens.get(parts[0]) or await self.store.token(parts[0])
+        if token is None or not credentials.right(token, parts[1]):
+            return None
+        if token.revoked or token.expires <= self.clock():
+            return None
+        if not token.used:
+            token = await self._first_use(token)
+        if len(self._tokens) >= KNOWN:
+            self._tokens.clear()
+        self._tokens[token.id] = token
+        return token
+
+    async def _first_use(self, token: Token) -> Token:
+        await self.store.use_token(token.id, self.clock(), credentials.GRACE_S)
+        if token.supersedes is not None:
+            self._tokens.pop(token.supersedes, None)
+        return msgspec.structs.replace(token, used=True)
+
+    def forget(self, token_id: str | None = None, node: str | None = None) -> None:
+        """Look credentials up anew: they were revoked or replaced."""
+        if token_id is not None:
+            self._tokens.pop(token_id, None)
+        if node is not None:
+            for known in [t.id for t in self._tokens.values() if t.node == node]:
+                del self._tokens[known]
+
+    def places_of(self, node: str) -> tuple[str, ...]:
+        """Return rack and rails of a node as the settings have them, like `rack=r07`."""
+        return tuple(
+            f"{kind}={name}"
+            for place in self.places
+            if any(fnmatchcase(node, glob) for glob in place.nodes)
+            for kind, name in place.names()
+        )
