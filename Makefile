@@ -85,6 +85,10 @@ lint: $(VENV)/.installed-test ## ruff, mypy, import contracts
 verification: $(VENV)/.installed-test ## write the generated part of docs/verification.md
 	@$(BIN)/python -m deploy.dev.verification
 
+.PHONY: codes
+codes: $(VENV)/.installed-test ## write the tables of Xids and SXids from their sources
+	@$(BIN)/python -m deploy.dev.make_codes
+
 .PHONY: bench
 bench: $(VENV)/.installed-test ## seconds and memory of the commands, beside a bare Python
 	@$(BIN)/python -m bench.run $(ARGS)
