@@ -1,0 +1,193 @@
+"""Bring the spool's records to the aggregator, slowly enough that it is not flooded."""
+
+import asyncio
+import random
+import ssl
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+import aiohttp
+import msgspec
+
+from agent.outbox.spool import Batch, Spool
+from aggregator.wire import MEDIA_TYPE, Receipt
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+GAP_S = 1.0
+LONGEST_S = 300.0
+MOST = 500
+MOST_BYTES = 1 << 20
+ANSWER_BYTES = 1 << 20
+OK, MULTIPLE = 200, 300
+DENIED = {401, 403}
+TOO_MUCH = {400, 413, 422}
+TIMEOUTS = aiohttp.ClientTimeout(total=60.0, connect=10.0, sock_connect=10.0, sock_read=30.0)
+
+Result = Literal["accepted", "too_much", "denied", "failed"]
+
+
+class Clock(msgspec.Struct, frozen=True, kw_only=True):
+    """Time and chance; only durations count here, so a step of the wall clock changes nothing."""
+
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    monotonic: Callable[[], float] = time.monotonic
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one batch; `wait_s` is what the server asked for."""
+
+    result: Result
+    detail: str = ""
+    rejected: int = 0
+    paused: bool | None = None
+    wait_s: float = 0.0
+
+
+class Sender:
+    """Posts batch after batch as long as it runs; nothing is let go of before it is accepted.
+
+    *credential* gives the bearer token anew for each batch, so that it can rotate. *say* gets one
+    line when delivery begins to fail, for each new reason, and when it works again; *on_paused*
+    what each receipt says of acting.
+    """
+
+    def __init__(
+        self,
+        spool: Spool,
+        *,
+        url: str,
+        credential: Callable[[], str],
+        tls: ssl.SSLContext | None = None,
+        on_paused: Callable[[bool], None] = lambda _: None,
+        say: Callable[[str], None] = lambda _: None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._spool = spool
+        self._url = url.rstrip("/") + "/v1/reports"
+        self._credential = credential
+        self._tls = tls
+        self._on_paused = on_paused
+        self._say = say
+        self._clock = clock or Clock()
+        self._failures = 0
+        self._said = ""
+        self._most = MOST
+        self.last_accepted: float | None = None
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        connector = aiohttp.TCPConnector(limit=1, ssl=self._tls or True)
+        async with aiohttp.ClientSession(connector=connector, timeout=TIMEOUTS) as session:
+            while True:
+                batch = await self._spool.batch(self._most, MOST_BYTES)
+                if batch.records:
+                    pause_s = await self._deliver(session, batch.first(self._most))
+                    await self._clock.sleep(pause_s)
+                else:
+                    await self._spool.wait()
+
+    async def _deliver(self, session: aiohttp.ClientSession, batch: Batch) -> float:
+        """Send one batch and settle it; return the seconds until the next."""
+        answer = await self._post(session, batch)
+        if answer.paused is not None:
+            self._on_paused(answer.paused)
+        if answer.result == "accepted":
+            await self._accepted(batch, answer)
+            return max(GAP_S, answer.wait_s)
+        if answer.result == "too_much" and len(batch.records) > 1:
+            self._most = len(batch.records) // 2
+            return GAP_S
+        if answer.result == "too_much":
+            await self._spool.acknowledge(batch, rejected=1)
+        self._once(f"{self._url}: {answer.detail}")
+        return max(answer.wait_s, self._back_off(answer.result))
+
+    async def _accepted(self, batch: Batch, answer: Answer) -> None:
+        await self._spool.acknowledge(batch, rejected=answer.rejected)
+        if answer.rejected:
+            self._once(f"{self._url}: {answer.rejected} reports refused, {answer.detail}")
+        elif self._said:
+            self._said = ""
+            self._say(f"{self._url}: reports are accepted again")
+        self._failures = 0
+        self._most = min(MOST, self._most * 2)
+        self.last_accepted = self._clock.monotonic()
+
+    def _back_off(self, result: Result) -> float:
+        """Return 1 s to 5 min, the whole span at random, so that nodes do not come in step."""
+        self._failures += 1
+        if result == "denied":
+            return self._clock.uniform(LONGEST_S / 2, LONGEST_S)
+        return self._clock.uniform(1.0, min(LONGEST_S, 2.0 ** min(self._failures, 10)))
+
+    def _once(self, line: str) -> None:
+        if line != self._said:
+            self._said = line
+            self._say(line)
+
+    async def _post(self, session: aiohttp.ClientSession, batch: Batch) -> Answer:
+        body = zstd.compress(b"\n".join(record for _, record in batch.records) + b"\n")
+        headers = {
+            "Authorization": f"Bearer {self._credential()}",
+            "Content-Type": MEDIA_TYPE,
+            "Content-Encoding": "zstd",
+        }
+        try:
+            async with session.post(
+                self._url, data=body, headers=headers, allow_redirects=False
+            ) as response:
+                return _judge(response, await _read(response), len(batch.records))
+        except TimeoutError:
+            return Answer(result="failed", detail="no answer in time")
+        except (aiohttp.ClientError, OSError, ValueError) as problem:
+            return Answer(result="failed", detail=str(problem)[:200] or type(problem).__name__)
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """Return the answer's body; of one that is too long, too little to be read as a receipt."""
+    text = bytearray()
+    async for part in response.content.iter_any():
+        text += part
+        if len(text) > ANSWER_BYTES:
+            break
+    return bytes(text[:ANSWER_BYTES])
+
+
+def _judge(response: aiohttp.ClientResponse, text: bytes, count: int) -> Answer:
+    status = response.status
+    wait_s = _wait_s(response.headers.get("Retry-After", ""))
+    if OK <= status < MULTIPLE:
+        return _receipt(text, count)
+    detail = f"status {status}"
+    if status in DENIED:
+        return Answer(
+            result="denied",
+            detail=f"{detail}, the credential is refused; enrol this node again",
+            wait_s=wait_s,
+        )
+    result: Result = "too_much" if status in TOO_MUCH else "failed"
+    return Answer(result=result, detail=detail, wait_s=wait_s)
+
+
+def _receipt(text: bytes, count: int) -> Answer:
+    """Read a receipt; one that does not account for every record is none, so nothing is let go."""
+    try:
+        receipt = msgspec.json.decode(text, type=Receipt)
+    except (msgspec.DecodeError, RecursionError):
+        return Answer(result="failed", detail="answers 2xx without a receipt; is a proxy between?")
+    rejected = len(receipt.rejected)
+    if receipt.accepted + receipt.duplicates + rejected != count:
+        return Answer(result="failed", detail="the receipt does not account for all reports")
+    why = next(iter(receipt.rejected.values()), "")[:200]
+    return Answer(result="accepted", detail=why, rejected=rejected, paused=receipt.paused)
+
+
+def _wait_s(text: str) -> float:
+    return min(LONGEST_S, float(text)) if text.isdecimal() else 0.0
