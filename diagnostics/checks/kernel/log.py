@@ -84,6 +84,7 @@ class KernelLogLimits(Limits, frozen=True, kw_only=True):
         "disk_latency_high",
         "nic_errors_rate",
         "roce_pfc_storm",
+        "host_memory_error",
         "process_oom_killed",
         "task_blocked_d_state",
         "segfault",

@@ -1,0 +1,98 @@
+"""Every fault with a page is found by something, and something shows that it is."""
+
+import tomllib
+from pathlib import Path
+
+from diagnostics.catalog import WALK
+from diagnostics.knowledge.pages import load as pages
+from diagnostics.rules import kernel, rule
+
+CASES = Path(__file__).parent / "cases"
+RULES = (*rule.load(), *kernel.load())
+# The frame of checks says it where a check could not see what it needs.
+FRAME = frozenset({"check_not_run"})
+
+# Known and explained, and found by nothing yet: what is still to be built, and in which part.
+LATER: dict[str, frozenset[str]] = {
+    "step 4: logs of training and of schedulers": frozenset(
+        {
+            *("worker_sigkill", "dataloader_worker_killed", "external_sigterm", "external_sighup"),
+            *("loss_zero", "nonfinite_grad_norm", "loss_spike"),
+            *("loss_scale_collapse", "loss_scale_floor", "training_hang", "rank_missing"),
+            *("nccl_unhandled_system_error", "nccl_unhandled_cuda_error", "nccl_internal_error"),
+            *("nccl_remote_peer_closed", "nccl_duplicate_gpu", "nccl_shm_attach_failed"),
+            *("nccl_version_mismatch", "nccl_no_socket_interface", "nccl_wrong_interface"),
+            *("nccl_connect_refused", "nccl_connect_no_route", "nccl_connect_timeout"),
+            *("nccl_debug_setting_left_on", "tcpstore_connect_timeout", "rendezvous_failed"),
+            *("gloo_connection_closed", "cuda_unknown_error", "cuda_launch_failure"),
+            *("ib_retry_exceeded", "ib_remote_access_error", "ib_qp_modify_failed"),
+            *("ib_resource_alloc_failed", "ib_memlock_limit"),
+            *("module_not_found", "file_not_found", "permission_denied", "division_by_zero"),
+            *("tensor_device_mismatch", "tensor_shape_mismatch", "assertion_failed"),
+            *("python_runtime_error", "python_exception"),
+            *("disk_quota_exceeded", "checkpoint_slow", "checkpoint_write_failed"),
+            *("data_loading_slow", "straggler_rank"),
+            *("tensor_parallel_spans_nodes", "data_parallel_single_process"),
+            *("fp16_where_bf16_is_native", "gradient_clipping_off"),
+            *("slurm_oom_kill", "slurm_time_limit", "slurm_cancelled", "slurm_node_fail"),
+            *("slurm_task_failed", "slurm_preempted"),
+        }
+    ),
+    "step 5: counters of the network, and probes under load": frozenset(
+        {
+            *("ib_port_error", "ib_symbol_errors", "ib_link_recovery_rate"),
+            *("ib_ping_latency_high", "ib_partition_blocks_probe", "ssh_unreachable"),
+            *("roce_congestion", "roce_gid_missing", "mtu_mismatch"),
+            *("storage_traffic_on_compute_network", "allreduce_bandwidth_low"),
+            *("iommu_misconfigured", "host_memory_ratio_low", "utilization_low"),
+        }
+    ),
+    "step 6: the aggregator and the fleet": frozenset(
+        {
+            *("node_lost", "version_drift", "gpu_model_mixed", "queue_wait_high"),
+            *("collector_stuck", "report_undelivered", "aggregator_unreachable"),
+        }
+    ),
+    "step 7: power": frozenset(
+        {
+            *("rack_power_near_budget", "thermal_throttling_active", "foreign_power_limit"),
+            "gpudiag_cap_lifted_by_deadline",
+        }
+    ),
+}
+
+
+def producers() -> set[str]:
+    """Return the faults that a check or a rule names."""
+    return {*(f for check in WALK for f in check.faults), *(one.fault for one in RULES), *FRAME}
+
+
+def shown() -> set[str]:
+    """Return the faults that a case finds, or an example of a rule shows."""
+    cases = (case for file in CASES.glob("*.toml") for case in _cases(file))
+    found = {finding["fault"] for case in cases for finding in case.get("findings", ())}
+    return found | {one.fault for one in RULES if one.example}
+
+
+def _cases(file: Path) -> list[dict[str, list[dict[str, str]]]]:
+    held: list[dict[str, list[dict[str, str]]]] = tomllib.loads(file.read_text())["case"]
+    return held
+
+
+def test_what_has_no_producer_is_listed_with_its_step() -> None:
+    """Whatever lacks a check and a rule is in the table above, and nothing else is."""
+    later = set().union(*LATER.values())
+
+    assert sorted(later) == sorted(set(pages()) - producers())
+
+
+def test_what_has_a_producer_is_shown() -> None:
+    """No check and no rule promises a fault that nothing has ever been seen to find."""
+    assert [] == sorted((set(pages()) & producers()) - shown())
+
+
+def test_a_fault_is_left_for_one_step() -> None:
+    """Each is listed once."""
+    every = [fault for faults in LATER.values() for fault in faults]
+
+    assert len(set(every)) == len(every)
