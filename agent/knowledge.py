@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
@@ -145,8 +144,10 @@ def _compiled(key: str, held: Sequence[RuleFile], of_site: int) -> rule_cache.Ke
 
 def _key(held: Sequence[RuleFile]) -> str:
     """Return what the compiled form depends on: content, program, library, processor."""
+    import hyperscan  # noqa: PLC0415 - commands that search nothing do without
+
     digest = blake2b(digest_size=16)
-    for part in (BUILD, version("hyperscan"), _processor()):
+    for part in (BUILD, hyperscan.__version__, _processor()):
         digest.update(part.encode() + b"\0")
     for file in held:
         digest.update(f"{file.name}\0{len(file.text)}\0{file.text}".encode())

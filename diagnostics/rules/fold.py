@@ -1,5 +1,6 @@
 """Keep what repeats as one hit with its count: a million equal lines take the room of one."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from diagnostics.rules.rule import About, Rule, Source
 from diagnostics.rules.when import LOOKED_AT, when
 
 MOST_KEYS = 1_000
+RANK_DIGITS = 9
 QUOTED = 2_000
 # What stands before the words that matter, in a line too long to quote whole.
 LEAD = 500
@@ -102,15 +104,16 @@ class Fold:
         match = rule.match(line.text if told is None else told)
         if match is None:
             return None
-        values = rule.values(match)
-        said = values.get("rank")
-        rank = said if isinstance(said, int) else line.rank
-        key: Key = (rule.id, rank, named(rule, values))
-        if len(self._runs) >= self._most and key not in self._runs:
-            key = (rule.id, None, None)
+        rank = _ranked(rule, match, line)
+        name = named(rule, rule.values(match)) if rule.named else None
+        key: Key = (rule.id, rank, name)
         run = self._runs.get(key)
+        if run is None and len(self._runs) >= self._most:
+            key = (rule.id, None, None)
+            run = self._runs.get(key)
         if run is None:
-            run = self._runs[key] = Run(rule, line, match.start() if told is None else 0, values)
+            at = match.start() if told is None else 0
+            run = self._runs[key] = Run(rule, line, at, rule.values(match))
             _, run.rank, run.name = key
         return run
 
@@ -136,6 +139,13 @@ class Fold:
         """Return the hits in the order of their first lines."""
         hits = [_hit(run) for run in self._runs.values() if run.count]
         return tuple(sorted(hits, key=lambda hit: (hit.line, hit.rule)))
+
+
+def _ranked(rule: Rule, match: re.Match[str], line: Line) -> int | None:
+    """Return the rank that the rule's fields say, or that the line says wrote it."""
+    if rule.fields.get("rank") == "int" and (said := match["rank"]) and len(said) <= RANK_DIGITS:
+        return int(said)
+    return line.rank
 
 
 def named(rule: Rule, values: Mapping[str, Any]) -> str | None:

@@ -17,9 +17,9 @@ EMPTY = KernelLog(records=(), source="syslog")
 
 
 class Dated(Moment, frozen=True, kw_only=True):
-    """A moment whose age is not known before the log's end."""
+    """A moment that is told by the beginning of its line; its age is known at the log's end."""
 
-    when: When
+    head: bytes
 
 
 class Run:
@@ -96,14 +96,8 @@ class TextFold(Fold):
         self.pending.clear()
 
     def _moment(self, record: Record) -> Dated:
-        told = when(self._head)
         return Dated(
-            sequence=record.sequence,
-            age_s=0.0,
-            text=record.text[:QUOTED],
-            time=told.time,
-            time_error_s=told.error_s,
-            when=told,
+            sequence=record.sequence, age_s=0.0, text=record.text[:QUOTED], head=self._head
         )
 
 
@@ -156,13 +150,13 @@ def whole(text: str, before: Sequence[str]) -> str:
 
 
 def _aged(moment: Moment, end: When) -> Moment:
-    age = end.after_s(moment.when) if isinstance(moment, Dated) else None
+    told = when(moment.head) if isinstance(moment, Dated) else When()
     return Moment(
         sequence=moment.sequence,
-        age_s=round(age or 0.0, 3),
+        age_s=round(end.after_s(told) or 0.0, 3),
         text=moment.text,
-        time=moment.time,
-        time_error_s=moment.time_error_s,
+        time=told.time,
+        time_error_s=told.error_s,
     )
 
 

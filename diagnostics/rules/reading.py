@@ -23,6 +23,13 @@ TELLING = frozenset({"bsd", "since", "local", "delta", "tag", None})
 # How much of a log's end is kept, to see when it ended.
 TAIL = 4_096
 
+# What differs between Xids of one kind on one GPU and tells nothing of what they are.
+XID = b"NVRM: Xid ("
+PASSING = re.compile(
+    rb"pid='?\d{1,10}'?|name=[^,\n]{1,64}|Ch(?:annel ID)? [0-9a-f]{8}|intr [0-9a-f]{8}"
+    rb"|@ 0x[0-9a-f_]{1,20}|physAddr 0x[0-9a-f]{1,16}"
+)
+
 Text = tuple[str | None, str | None, bytes]
 
 
@@ -72,7 +79,12 @@ class Reading:
             if plan.searched:
                 found = stamp(piece, start, stop)
                 at = found.end() if found else start
-                text = (*_whose(found), piece[at:stop])
+                line = piece[at:stop]
+                if line.startswith(XID):
+                    line = PASSING.sub(b"", line)
+                group = found.lastgroup if found else None
+                whose = None if group in TELLING and not (found and found["level"]) else hand(found)
+                text = (group, whose, line)
                 counting = texts.get(text)
                 if counting is None:
                     self._remember(text, search.line(Place(piece, start, stop, number), plan))
@@ -80,8 +92,8 @@ class Reading:
                     head = piece[start:at]
                     for one in counting:
                         one.again(number, head)
-            if plan.numbers and (said := numbers(line := decoded(piece[start:stop]))):
-                self._drawing.add(said, number, line)
+            if plan.numbers and (said := numbers(shown := decoded(piece[start:stop]))):
+                self._drawing.add(said, number, shown)
         self._line = number + piece.count(b"\n", known)
         self._tail = (self._tail + piece)[-TAIL:] if len(piece) < TAIL else piece[-TAIL:]
 
@@ -114,11 +126,3 @@ class Reading:
             if told != When():
                 return told
         return When()
-
-
-def _whose(found: re.Match[bytes] | None) -> tuple[str | None, str | None]:
-    """Return what of a stamp says whose line it is."""
-    if found is None:
-        return None, None
-    group = found.lastgroup
-    return group, None if group in TELLING and not found["level"] else hand(found)

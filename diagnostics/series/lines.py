@@ -1,7 +1,7 @@
 """Parse the number lines of frameworks; each has a sample line above its pattern."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -20,8 +20,13 @@ NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,4})?|(?i:nan|inf(?:in
 #  per iteration (ms): 3021.4 | learning rate: 1.200E-04 | global batch size:  1024 | lm loss:
 #  1.930000E+00 | loss scale: 1.0 | grad norm: 0.310 | number of nan iterations:   0 |
 ITERATION = re.compile(r"\biteration\s{0,12}(?P<step>\d{1,12})/")
-# Of all that ends in "loss", the loss itself: not a scale, not the extra terms of experts.
-LOSS = re.compile(r"(?:[\w-]{1,20} )?loss")
+# The cells that are read, by their names. Of all that ends in "loss" it is the loss itself: not a
+# scale, not the extra terms of experts.
+ELAPSED = "elapsed time per iteration (ms)"
+CELL = re.compile(
+    r"\|\s{0,4}((?:[\w-]{1,20} )?loss|grad norm|global batch size"
+    r"|elapsed time per iteration \(ms\))\s{0,4}:\s{0,12}([^\s|]{1,32})\s{0,4}(?=\||$)"
+)
 
 # [2026-11-30 02:11:09,120] [INFO] [logging.py:96:log_dist] [Rank 0] time (ms) | fwd: 0.59 |
 # bwd: 22.18 | bwd_inner: 1.49 | bwd_allreduce: 20.64 | step: 5.50
@@ -56,8 +61,8 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def numbers(text: str) -> Numbers | None:
     """Return what a line says in the forms above, None where it says nothing."""
-    if (hit := ITERATION.search(text)) and "elapsed time per iteration" in text:
-        return _iteration(int(hit["step"]), dict(_cells(text)))
+    if "elapsed time per iteration" in text and (hit := ITERATION.search(text)):
+        return _iteration(int(hit["step"]), CELL.findall(text))
     if hit := TIMERS.search(text):
         return _timers(dict(_cells(hit["cells"])))
     if hit := BLOCK.search(text):
@@ -74,16 +79,24 @@ def _cells(text: str) -> Iterator[tuple[str, float]]:
             continue
 
 
-def _iteration(step: int, cells: dict[str, float]) -> Numbers:
-    loss = next((cells[name] for name in cells if LOSS.fullmatch(name)), None)
+def _iteration(step: int, found: Iterable[tuple[str, str]]) -> Numbers:
+    cells = {name: value for name, text in found if (value := _number(text)) is not None}
+    loss = next((cells[name] for name in cells if name.endswith("loss")), None)
     batch = _finite(cells.get("global batch size"))
     return Numbers(
         step=step,
         loss=loss,
         grad_norm=cells.get("grad norm"),
-        step_ms=_finite(cells.get("elapsed time per iteration (ms)")),
+        step_ms=_finite(cells.get(ELAPSED)),
         batch=None if batch is None else int(batch),
     )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _timers(cells: dict[str, float]) -> Numbers | None:
