@@ -15,6 +15,11 @@ COMMANDS = {
     "logs": "Diagnose training, kernel or scheduler text on its own.",
     "explain": "What a fault, check or rule is, and what to do about it.",
     "record": "Make a recording of this node that can be replayed.",
+    "status": "What the daemon of this node last saw, and how old it is.",
+    "agent": "The daemon: watch this node, all the time.",
+    "hook": "For the scheduler's prolog, epilog and health program.",
+    "release-gpus": "Have the daemon let go of the driver for a while.",
+    "config": "The effective settings, and whether the file is right.",
 }
 
 
@@ -31,7 +36,7 @@ class Lazy(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"agent.cli.{cmd_name}")
+        module = importlib.import_module(f"agent.cli.{cmd_name.replace('-', '_')}")
         command = module.command
         assert isinstance(command, click.Command)
         return command
@@ -63,7 +68,10 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line; 64 for a mistake of the caller, 70 for one of ours."""
-    _one_build()
+    # A scheduler drains the node where its hook fails: not for an upgrade that is half way.
+    hook = sys.argv[1:2] == ["hook"]
+    if not hook:
+        _one_build()
     try:
         status = cli.main(prog_name="gpudiag", standalone_mode=False)
         sys.stdout.flush()
@@ -91,7 +99,7 @@ def main() -> NoReturn:
             f"gpudiag itself failed: {problem!r}",
             "run it again with GPUDIAG_DEBUG=1 and report what it prints",
         )
-        sys.exit(OWN_ERROR)
+        sys.exit(0 if hook else OWN_ERROR)
     sys.exit(status if isinstance(status, int) else 0)
 
 

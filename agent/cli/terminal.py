@@ -24,6 +24,11 @@ def show(document: Document, *, everything: bool, ascii_only: bool, color: str) 
     )
 
 
+def bears_glyphs() -> bool:
+    """Return whether standard output shows more than ASCII."""
+    return _unicode(sys.stdout)
+
+
 def write(drawing: Callable[[int], list[Line]], *, color: str = "auto") -> None:
     """Write what *drawing* gives for the width of standard output, in colour where it is wanted."""
     lines = drawing(_width(sys.stdout))

@@ -38,7 +38,9 @@ class Log(Protocol):
 class Limit:
     """A processor that lets the first lines of an event through each minute and counts the rest."""
 
-    def __init__(self, drop: type[BaseException], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, drop: type[BaseException], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.suppressed = 0
         self._drop = drop
         self._clock = clock

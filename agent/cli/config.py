@@ -1,0 +1,64 @@
+"""`gpudiag config`: is the settings file right, and what holds in the end."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agent.cli.run import SETTINGS, open_node
+from agent.settings.load import load
+
+
+@click.group("config")
+def command() -> None:
+    """Check the settings, and show which hold."""
+
+
+@command.command("check")
+@click.argument("file", default=SETTINGS)
+def check(file: str) -> int:
+    """Say whether FILE and the site's rules can be used; 64 and the key that is wrong if not."""
+    open_node(None, None, load(file, must_exist=file != SETTINGS), ())
+    there = Path(file).exists()
+    click.echo(f"{file} is right" if there else f"there is no {file}: the defaults hold")
+    return 0
+
+
+@command.command("show")
+@click.option("--config", "file", metavar="FILE", default=SETTINGS, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def show(*, file: str, as_json: bool) -> int:
+    """Print every setting with its value and where it came from."""
+    from agent.settings.model import File  # noqa: PLC0415 - pydantic, for this page alone
+
+    load(file, must_exist=file != SETTINGS)
+    path = Path(file)
+    said: dict[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    named = dict(_flat(said))
+    holds = dict(_flat(File.read(said, file).model_dump(mode="json")))
+    rows = {
+        key: {"value": value, "from": file if _said(key, named) else "default"}
+        for key, value in holds.items()
+    }
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+        return 0
+    for key, row in rows.items():
+        click.echo(f"{key} = {json.dumps(row['value'])}  # {row['from']}")
+    return 0
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def _said(key: str, named: Mapping[str, Any]) -> bool:
+    return key in named or any(name.startswith(f"{key}.") for name in named)
