@@ -115,10 +115,16 @@ def sub_event(xid: int, text: str) -> Told | None:
     return Told(
         severity=_sub_severity(sub, fatal=fatal),
         recovery=_sub_recovery(sub, intr, fatal=fatal),
-        group=f"{hit['unit']}.{values.get('reason', values.get('status', ''))}.{hit['word']}",
+        group=_group(sub, fatal=fatal),
         values=values,
         worth=sub is None or sub.look != "nothing",
     )
+
+
+def _group(sub: Sub | None, *, fatal: bool) -> str:
+    """Return what tells the line from others of its Xid: its row, and its own word."""
+    word = "fatal" if fatal else "nonfatal"
+    return word if sub is None else f"{sub.unit[0]}.{sub.reason}.{sub.status}.{word}"
 
 
 def _found(xid: int, unit: str, intr: int | None, status: int | None) -> Sub | None:
