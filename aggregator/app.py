@@ -32,7 +32,7 @@ def build(aggregator: Aggregator) -> web.Application:
     app = web.Application(middlewares=[counted, problems, bounds.bounded])
     app[AGGREGATOR] = aggregator
     for route in ROUTES:
-        app.router.add_route(route.method, route.path, route)
+        app.router.add_route(route.method, route.path, route.handle)
     app.router.add_get("/healthz", probes.healthz)
     app.router.add_get("/readyz", probes.readyz)
     app.router.add_get("/metrics", probes.metrics)

@@ -35,7 +35,7 @@ class Route(msgspec.Struct, frozen=True):
         """The first line of its handler."""
         return (self.call.__doc__ or "").partition("\n")[0]
 
-    async def __call__(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.Response:
         """Find out who asks, then do it."""
         return await self.call(request, await asking.caller(request, self.who))
 

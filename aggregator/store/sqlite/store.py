@@ -28,8 +28,8 @@ class SqliteStore:
     """`prepare` the file first; every writing method returns after COMMIT with synchronous=FULL."""
 
     def __init__(self, path: Path) -> None:
-        self._writer = Writer(connect(path), "store-writer", writes=True)
-        self._reader = Writer(connect(path), "store-reader", writes=False)
+        self._writer = Writer(partial(connect, path), "store-writer", writes=True)
+        self._reader = Writer(partial(connect, path), "store-reader", writes=False)
 
     @staticmethod
     def prepare(path: Path) -> None:

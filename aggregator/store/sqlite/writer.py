@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,10 +30,14 @@ class Item(msgspec.Struct):
 
 
 class Writer:
-    """A connection with its thread; with `group` 1 and no transaction it is a reader's."""
+    """A thread with its connection, opened in it; without `writes` it reads, one by one."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str, *, writes: bool) -> None:
-        self.connection = connection
+    connection: sqlite3.Connection
+
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], name: str, *, writes: bool
+    ) -> None:
+        self.connect = connect
         self.writes = writes
         self.seconds = 0.0
         self.commits = 0
@@ -58,9 +63,12 @@ class Writer:
         self._queue.put(None)
         while self._thread.is_alive():  # noqa: ASYNC110 - a thread gives no event to wait for
             await asyncio.sleep(0.01)
-        self.connection.close()
 
     def _run(self) -> None:
+        with closing(self.connect()) as self.connection:
+            self._serve()
+
+    def _serve(self) -> None:
         while (item := self._queue.get()) is not None:
             group = [item]
             ends = self._fill(group)
