@@ -32,6 +32,12 @@ KERNEL = re.compile(
     rb"|INFO: |watchdog: |BUG: |Out of memory: |Memory cgroup out of memory|oom-kill:|Linux version"
     rb"|Command line: |ACPI|BIOS-|pci |PCI|EDAC |mce: |\{\d{1,4}\}|Call Trace:|RIP: |CPU:? |rcu: "
     rb"|blk_update_request|I/O error|Buffer I/O|critical |nfs: |NFS: |Lustre|LustreError|usb |ata"
+    rb"|nvidia [0-9a-f]{4}:|nvidia-peermem |nvidia-uvm|NVRM RmInit|nouveau |LNet|Memory failure: "
+    rb"|oom_reaper: |.{1,64} invoked oom-killer: |.{1,64}\[\d{1,10}\]: segfault at |\"echo 0 > "
+    rb"|NETDEV WATCHDOG: |block nvme|nfs4_|VFS: |nf_conntrack: |libceph: |ceph: |beegfs: |mmfs: "
+    rb"|.{1,64}: page allocation failure: |arm-smmu|i40e |igb |ixgbe |ice |bnxt_en |JBD2: |Abort"
+    rb"|(?:mce: )?CPU\d{1,5}: (?:Core|Package) |Memory cgroup|print_req_error: |end_request: "
+    rb"|\[Hardware Error\]|clocksource: |NMI |mlx5_\w{1,40}:\d"
     rb"|md/|md: |sd |scsi |bond|AMD-Vi|DMAR|iommu|systemd\[1\]: |audit|Kernel panic|Code: |task:"
 )
 

@@ -1,18 +1,31 @@
 """What the output of tools means: nvidia-smi, dcgmi, the fabric manager, Slurm and Kubernetes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from collectors.facts import pci
 from collectors.facts.subject import Subject
-from diagnostics.check import check
+from diagnostics.check import Limits, check
 from diagnostics.checks.training.given import evidence
 from diagnostics.finding import RANK, Finding, NotApplicable, Severity, Statement, Well, found
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
+# One such line is nothing; many of one thing are.
+COUNTED = "systemd.carrier_lost"
+DAY = 86_400.0
 # A consequence that the same text gives a cause for is told as a note.
 FOLLOWS: Mapping[str, str] = {"k8s_device_plugin_unhealthy": "xid_"}
+
+
+class ToolLimits(Limits, frozen=True, kw_only=True):
+    """How often a carrier may be lost: five times a day is flapping to Azure's node health check."""
+
+    carriers_lost: Annotated[
+        int, msgspec.Meta(ge=1, description="times a day that one interface lost its carrier")
+    ] = 5
 
 
 @check(
@@ -52,7 +65,7 @@ FOLLOWS: Mapping[str, str] = {"k8s_device_plugin_unhealthy": "xid_"}
     ),
     proved="documented",
 )
-def tools(seen: TrainingLogs) -> Iterator[Statement]:
+def tools(seen: TrainingLogs, limits: ToolLimits) -> Iterator[Statement]:
     """No line of a tool's output in the given text means a fault.
 
     What nvidia-smi or the scheduler said is often all that a report holds: the node itself is gone,
@@ -61,7 +74,7 @@ def tools(seen: TrainingLogs) -> Iterator[Statement]:
     # What of a log could not be read is for training.symptoms to say, once.
     told = False
     for log in seen.logs:
-        hits = [hit for hit in log.hits if hit.source == "tool"]
+        hits = [hit for hit in log.hits if hit.source == "tool" and _often(hit, limits)]
         for same in _alike(hits):
             yield _finding(log, same, hits)
             told = True
@@ -70,6 +83,15 @@ def tools(seen: TrainingLogs) -> Iterator[Statement]:
         yield Well(f"none of {lines:,} lines is a tool's word of a fault")
     elif not lines:
         yield NotApplicable(why="no text was given: --log FILE")
+
+
+def _often(hit: Hit, limits: ToolLimits) -> bool:
+    """Return whether the line came often enough to mean something."""
+    if hit.rule != COUNTED:
+        return True
+    began, ended = hit.first_seen, hit.last_seen
+    days = 1.0 if began is None or ended is None else max((ended - began) / DAY, 1.0)
+    return hit.count / days >= limits.carriers_lost
 
 
 def _alike(hits: Sequence[Hit]) -> Iterator[list[Hit]]:
