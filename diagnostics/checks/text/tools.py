@@ -21,7 +21,7 @@ FOLLOWS: Mapping[str, str] = {"k8s_device_plugin_unhealthy": "xid_"}
 
 
 class ToolLimits(Limits, frozen=True, kw_only=True):
-    """How often a carrier may be lost: five times a day is flapping to Azure's node health check."""
+    """How often a carrier may be lost: Azure's node health check calls 5 times a day flapping."""
 
     carriers_lost: Annotated[
         int, msgspec.Meta(ge=1, description="times a day that one interface lost its carrier")
@@ -48,6 +48,7 @@ class ToolLimits(Limits, frozen=True, kw_only=True):
         "gpu_thermal_throttle",
         "gpu_power_brake",
         "nvlink_down",
+        "nic_link_flapping",
         "nvswitch_sxid_fatal",
         "nvswitch_sxid_nonfatal",
         "fabric_manager_not_ready",
