@@ -102,7 +102,7 @@ def _companion(text: str) -> Event:
 
 def _recorded(text: str) -> Event:
     """63: a row waits for the reset, or on a GPU before Ampere a page for the driver's reload."""
-    told = "page" if "age retire" in text or "etired page" in text else "row"
+    told = "page" if "page retire" in text.lower() or "retired page" in text.lower() else "row"
     return Event(severity="warning", recovery="watch", values={"repair": f"{told} pending"})
 
 

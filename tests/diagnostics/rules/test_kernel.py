@@ -33,6 +33,7 @@ RULES = load()
 KNOWN = KernelKnowledge(RULES)
 EXAMPLES = [(rule.id, text) for rule in RULES for text in rule.example]
 XID = "NVRM: Xid (PCI:0000:4e:00): "
+SXID = "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): "
 LOADED = "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 10:11:16 UTC 2025"
 # What the check adds to a rule's sentence.
 ADDED = {"span", "ago"}
@@ -253,6 +254,7 @@ def test_addresses_are_written_as_sysfs_does() -> None:
             ],
             [True],
         ),
+        ([f"{SXID}10004, Switch is at 96 C", f"{SXID}10005, Switch is at 88 C"], [True, False]),
         (
             ["mlx5_core 0000:41:00.0 ens5f0np0: Link down", "mlx5_core 0000:41:00.0 ens5: Link up"],
             [False, False],
