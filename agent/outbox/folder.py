@@ -97,7 +97,8 @@ class Disk:
 
     def cut(self, name: str, size: int) -> None:
         """Truncate."""
-        os.truncate(self._path / name, size)
+        with self._open(name, os.O_WRONLY) as handle:
+            os.ftruncate(handle, size)
 
     def replace(self, old: str, new: str) -> None:
         """Rename."""

@@ -139,10 +139,10 @@ class Spool:
         """
         if self._reading is None or self._reading.done():
             self._reading = self._worker.ask(partial(self._store.batch, most, most_bytes))
-        if not await self._patiently(self._reading):
+        reading = self._reading
+        if not await self._patiently(reading):
             return self._with_heartbeat([], more=False)
-        rows, more = self._reading.result()
-        self._reading = None
+        rows, more = reading.result()
         return self._with_heartbeat(rows, more=more)
 
     def _with_heartbeat(self, rows: list[tuple[int, bytes]], *, more: bool) -> Batch:

@@ -1,0 +1,1 @@
+"""The outbox: reports, masks, spool and sender."""
