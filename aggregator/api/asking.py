@@ -53,7 +53,7 @@ async def document(request: web.Request, model: type[Model]) -> Model:
 
 def query(request: web.Request, model: type[Model]) -> Model:
     """Return the query as a document; a key that stands twice is refused."""
-    names = list(request.query)
+    names = [name for name, _ in request.query.items()]
     if len(names) != len(set(names)):
         raise Problem(HTTPStatus.BAD_REQUEST, "query: a key stands twice")
     return model.model_validate(dict(request.query))
