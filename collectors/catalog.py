@@ -34,7 +34,7 @@ from collectors.host import (
     processes,
     raid,
 )
-from collectors.jobs import expected, running
+from collectors.jobs import expected, node_reason, running
 from collectors.kernel import last_boot, log
 from collectors.network import cards, ibping, interfaces, ping, ports
 

@@ -25,6 +25,7 @@ from diagnostics.checks.gpu import (
 )
 from diagnostics.checks.gpu import power as gpu_power
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
+from diagnostics.checks.jobs import node_reason
 from diagnostics.checks.kernel import last_boot, log
 from diagnostics.checks.network import devices, flaps, ibping, interfaces, ping, ports
 from diagnostics.checks.network import expected as expected_ports
@@ -50,6 +51,7 @@ PROCESSES: tuple[Check, ...] = (
     gpu_memory.gpu_memory,
     gpu_use.gpu_use,
     oom.oom,
+    node_reason.node_reason,
     memory.memory,
     shm.shm,
     descriptors.file_descriptors,

@@ -12,6 +12,7 @@ import pytest
 
 from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
+from collectors.jobs import node_reason
 from collectors.jobs.running import JobsOnNode, collect
 from collectors.node.live import Live
 
@@ -213,3 +214,26 @@ def test_the_steps_answer_while_slurmd_is_away(cluster: Cluster) -> None:
     cluster.cancel(job)
 
     assert (job,) == away
+
+
+def test_the_reason_of_a_drained_node(cluster: Cluster) -> None:
+    """Slurm's own words of a node, as its real scontrol prints them."""
+
+    async def run() -> node_reason.NodeReason | Missing:
+        node = Live(tools={"scontrol": str(cluster.scontrol)})
+        try:
+            return await node_reason.asked(node, "gpu017")
+        finally:
+            await node.close()
+
+    drain = ("scontrol", "update", "NodeName=gpu017")
+    cluster.run(*drain, "State=DRAIN", "Reason=Kill task failed")
+    drained = asyncio.run(run())
+    cluster.run(*drain, "State=RESUME")
+
+    assert isinstance(drained, node_reason.NodeReason)
+    assert ("Kill task failed", "root", True) == (
+        drained.reason,
+        drained.by,
+        "DRAIN" in drained.states,
+    )

@@ -1,0 +1,1 @@
+"""Checks of what the scheduler says of a node."""
