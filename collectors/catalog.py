@@ -80,6 +80,7 @@ SOURCES: tuple[Source, ...] = (
     source(holders.collect),
     source(running.collect),
     source(expected.collect, period_s=SLOW_S),
+    source(node_reason.collect, period_s=SLOW_S),
     source(nvml.collect, period_s=FAST_S),
     source(health.collect, period_s=FAST_S),
     source(firmware.collect, period_s=SLOW_S),
