@@ -62,21 +62,22 @@ class Anchors:
         """
         found: list[tuple[int, int, int]] = []
         append, rfind, find, bits = found.append, piece.rfind, piece.find, self._bits
-        start, end, held, last = 0, -1, 0, len(piece)
+        start = end = after_end = held = 0
 
         def hit(anchor: int, _from: int, after: int, _flags: int, _context: object) -> None:
             # Hits come in the order of their ends, so that each line is looked for once. The last
             # byte of a hit can be the line end itself, where an anchor asks for what is no letter.
-            nonlocal start, end, held
-            if after > end + 1:
+            nonlocal start, end, after_end, held
+            if after > after_end:
                 if held:
                     append((start, end, held))
-                held = 0
-                start = rfind(b"\n", max(end, 0), after - 1) + 1
+                start = rfind(b"\n", after_end, after - 1) + 1 or after_end
                 end = find(b"\n", after - 1)
                 if end < 0:
-                    end = last
-            if after - start <= LINE_CAP:
+                    end = len(piece)
+                after_end = end + 1
+                held = bits[anchor] if after - start <= LINE_CAP else 0
+            elif after - start <= LINE_CAP:
                 held |= bits[anchor]
 
         self._database.scan(piece, match_event_handler=hit)

@@ -62,11 +62,12 @@ class Run:
         self.count = 0
         self.over = False
 
-    def again(self, number: int, head: bytes) -> None:
-        """Count one more line; *head* is its beginning with its time."""
-        self.count += 1
-        self.last_line = number
-        self.head = head
+    def again(self, number: int, head: bytes, times: int = 1) -> None:
+        """Count one more line, or more up to it; *head* is its beginning with its time."""
+        self.count += times
+        if number >= self.last_line:
+            self.last_line = number
+            self.head = head
         self.over = False
 
 
@@ -80,9 +81,9 @@ class End:
         self._rule = rule
         self._name = name
 
-    def again(self, number: int, head: bytes) -> None:
+    def again(self, number: int, head: bytes, times: int = 1) -> None:
         """Note the end."""
-        del number, head
+        del number, head, times
         self._fold.end(self._rule, self._name)
 
 

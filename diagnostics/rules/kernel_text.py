@@ -34,11 +34,11 @@ class Run:
         self.count = self.number = 0
         self.head = b""
 
-    def again(self, number: int, head: bytes) -> None:
-        """Count one more line; *head* is its beginning with its time."""
+    def again(self, number: int, head: bytes, times: int = 1) -> None:
+        """Count one more line, or more up to it; *head* is its beginning with its time."""
         if not self.count:
             self._fold.pending.append(self)
-        self.count += 1
+        self.count += times
         self.number = number
         self.head = head
 
@@ -53,9 +53,9 @@ class End:
         self._rule = rule
         self._text = text
 
-    def again(self, number: int, head: bytes) -> None:
+    def again(self, number: int, head: bytes, times: int = 1) -> None:
         """Note the end once more."""
-        del head
+        del head, times
         self._fold.settle()
         self._fold.end(self._rule, _record(number, self._text))
 
@@ -88,7 +88,9 @@ class TextFold(Fold):
         for run in self.pending:
             self._head = run.head
             hit = self._hits[run.key]
-            last = self._moment(_record(run.number, run.text))
+            last: Moment = hit.last
+            if run.number >= last.sequence:
+                last = self._moment(_record(run.number, run.text))
             self._hits[run.key] = msgspec.structs.replace(
                 hit, count=hit.count + run.count, last=last, over=False
             )

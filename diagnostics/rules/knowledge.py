@@ -27,7 +27,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is done with a line that holds one set of anchors."""
+    """What is done with a line that holds one set of anchors.
+
+    `repeats` is False where equal lines do not all count for the same; where a rule of `latest`
+    holds, neither do they.
+    """
 
     rules: tuple[Rule, ...] = ()
     ends: tuple[Rule, ...] = ()
@@ -37,6 +41,8 @@ class Plan(msgspec.Struct, frozen=True):
     card: bool = False
     above: bool = False
     searched: bool = True
+    repeats: bool = True
+    latest: tuple[KernelRule, ...] = ()
 
 
 class Knowledge:
@@ -86,15 +92,19 @@ class Knowledge:
         over = [self._ends[n - rules] for n in places if rules <= n < ends]
         card = any(ends <= n < cards for n in places)
         context = any(cards <= n < numbers for n in places)
+        kernel = self._kernel(held)
+        numbered = any(n >= numbers for n in places)
         return Plan(
             rules=tuple(self._rule(n) for n in held if entries[n].source != "kernel"),
             ends=tuple(self._rule(n) for n in over if entries[n].source != "kernel"),
-            kernel=tuple(self._kernel(held)),
+            kernel=tuple(kernel),
             kernel_ends=tuple(self._kernel(over)),
-            numbers=any(n >= numbers for n in places),
+            numbers=numbered,
             card=card,
             above=context,
             searched=bool(held or over or card or context),
+            repeats=not (over or card or context or numbered),
+            latest=tuple(rule for rule in kernel if rule.latest),
         )
 
     def _kernel(self, places: Sequence[int]) -> list[KernelRule]:

@@ -1,7 +1,6 @@
 """One line of a log: without colour codes, decoded, with the rank that wrote it."""
 
 import re
-from functools import cached_property
 
 import msgspec
 
@@ -25,13 +24,13 @@ TAGGED_RANK = re.compile(r"\s{0,6}(\d{1,6}): |\[\d{1,6},(\d{1,6})\]<std")
 NEAR = 300
 
 
-class Line(msgspec.Struct, frozen=True, dict=True):
+class Line(msgspec.Struct, frozen=True):
     """A line that an anchor hit, as far as rules look at it; `number` counts from 1 in the log."""
 
     number: int
     text: str
 
-    @cached_property
+    @property
     def rank(self) -> int | None:
         """Return the rank that the line says wrote it."""
         # Most lines name no rank, and looking for a word is faster than for a pattern.

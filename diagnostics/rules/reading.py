@@ -1,10 +1,11 @@
 """Read a whole log in one pass: symptoms for the rules, number lines for the curve."""
 
-import re
+from itertools import accumulate
 
 from collectors.facts.observation import Missing
+from diagnostics.rules.dense import PASSING, XID, Kind, kinds
 from diagnostics.rules.form import HEAD, form
-from diagnostics.rules.knowledge import Knowledge
+from diagnostics.rules.knowledge import Knowledge, Plan
 from diagnostics.rules.line import LINE_CAP, decoded, plain
 from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
@@ -23,12 +24,11 @@ TELLING = frozenset({"bsd", "since", "local", "delta", "tag", None})
 # How much of a log's end is kept, to see when it ended.
 TAIL = 4_096
 
-# What differs between Xids of one kind on one GPU and tells nothing of what they are.
-XID = b"NVRM: Xid ("
-PASSING = re.compile(
-    rb"pid='?\d{1,10}'?|name=[^,\n]{1,64}|Ch(?:annel ID)? [0-9a-f]{8}|intr [0-9a-f]{8}"
-    rb"|@ 0x[0-9a-f_]{1,20}|physAddr 0x[0-9a-f]{1,16}"
-)
+# Where this share of a piece's lines was seen before, the next piece is read by kinds of lines.
+DENSE = 0.3
+
+# A time stands in the first bytes of a line.
+STAMPED = 64
 
 Text = tuple[str | None, str | None, bytes]
 
@@ -42,6 +42,7 @@ class Reading:
         self._first_line = first_line
         self._line = first_line
         self._whole = True
+        self._dense = False
         self._head = b""
         self._tail = b""
         self._search: Search | None = None
@@ -69,40 +70,64 @@ class Reading:
         return search
 
     def _scan(self, piece: bytes, search: Search) -> None:
-        number, known, texts = self._line, 0, self._texts
-        plan_of, stamp = self._knowledge.plan, STAMP.match
+        self._tail = (self._tail + piece)[-TAIL:] if len(piece) < TAIL else piece[-TAIL:]
+        if self._dense and (found := kinds(piece)) and self._by_kind(piece, found, search):
+            return
+        number, known, again = self._line, 0, 0
+        plan_of = self._knowledge.plan
         for start, end, held in self._knowledge.anchors.hits(piece):
             plan = plan_of(held)
             number += piece.count(b"\n", known, start)
             known = start
-            stop = min(end, start + LINE_CAP)
+            place = Place(piece, start, min(end, start + LINE_CAP), number)
             if plan.searched:
-                found = stamp(piece, start, stop)
-                at = found.end() if found else start
-                line = piece[at:stop]
-                if line.startswith(XID):
-                    line = PASSING.sub(b"", line)
-                group = found.lastgroup if found else None
-                whose = None if group in TELLING and not (found and found["level"]) else hand(found)
-                text = (group, whose, line)
-                counting = texts.get(text)
-                if counting is None:
-                    self._remember(text, search.line(Place(piece, start, stop, number), plan))
-                else:
-                    head = piece[start:at]
-                    for one in counting:
-                        one.again(number, head)
-            if plan.numbers and (said := numbers(shown := decoded(piece[start:stop]))):
-                self._drawing.add(said, number, shown)
-        self._line = number + piece.count(b"\n", known)
-        self._tail = (self._tail + piece)[-TAIL:] if len(piece) < TAIL else piece[-TAIL:]
+                _, came = self._take(place, plan, search)
+                again += came
+            if plan.numbers:
+                shown = decoded(piece[start : place.stop])
+                if said := numbers(shown):
+                    self._drawing.add(said, number, shown)
+        line, self._line = self._line, number + piece.count(b"\n", known)
+        self._dense = again > DENSE * (self._line - line)
 
-    def _remember(self, text: Text, counting: tuple[Counting, ...] | None) -> None:
-        if counting is None or len(text[2]) > LONGEST_TEXT:
-            return
-        if len(self._texts) >= MOST_TEXTS:
-            self._texts.clear()
-        self._texts[text] = counting
+    def _take(self, place: Place, plan: Plan, search: Search) -> tuple[tuple[Counting, ...], bool]:
+        """Count one line; return what it counts for, and whether its text came lately."""
+        text, at = _text(place, stamped=search.form != "training")
+        known = self._texts.get(text)
+        if known is None:
+            counting = search.line(place, plan)
+            if counting is not None and len(text[2]) <= LONGEST_TEXT:
+                if len(self._texts) >= MOST_TEXTS:
+                    self._texts.clear()
+                self._texts[text] = counting
+            return counting or (), False
+        head = place.piece[place.start : at]
+        for one in known:
+            one.again(place.number, head)
+        return known, True
+
+    def _by_kind(self, piece: bytes, found: list[Kind], search: Search) -> bool:
+        """Read a piece by its kinds of lines; False, and nothing read, where each line counts."""
+        one_each = b"\n".join(kind.line for kind in found)
+        starts = accumulate((len(kind.line) + 1 for kind in found[:-1]), initial=0)
+        at_start = dict(zip(starts, found, strict=True))
+        hits = [
+            (at_start[start], self._knowledge.plan(held))
+            for start, _, held in self._knowledge.anchors.hits(one_each)
+        ]
+        if not search.repeats or not all(_repeats(kind, plan) for kind, plan in hits):
+            self._dense = False
+            return False
+        for kind, plan in hits:
+            line = kind.line
+            place = Place(line, 0, min(len(line), LINE_CAP), self._line + kind.first)
+            counting, _ = self._take(place, plan, search)
+            if kind.count > 1:
+                _, at = _text(place, stamped=True)
+                for one in counting:
+                    one.again(self._line + kind.last, kind.last_line[:at], kind.count - 1)
+        self._line += piece.count(b"\n")
+        return True
 
     def seen(self, cut: Missing | None = None) -> LogSeen:
         """Return what the log said; *cut* is why its rest could not be read."""
@@ -126,3 +151,30 @@ class Reading:
             if told != When():
                 return told
         return When()
+
+
+def _text(place: Place, *, stamped: bool) -> tuple[Text, int]:
+    """Return what makes two lines count for the same, and where its text begins.
+
+    In a training log nothing is believed for its stamp, and the whole line is its text.
+    """
+    piece, start = place.piece, place.start
+    if not stamped:
+        return (None, None, piece[start : place.stop]), min(start + STAMPED, place.stop)
+    found = STAMP.match(piece, start, place.stop)
+    assert found is not None, "each part of it can be absent"
+    at, group = found.end(), found.lastgroup
+    line = piece[at : place.stop]
+    if line.startswith(XID):
+        line = PASSING.sub(b"", line)
+    whose = None if group in TELLING and not found["level"] else hand(found)
+    return (group, whose, line), at
+
+
+def _repeats(kind: Kind, plan: Plan) -> bool:
+    """Return whether all lines of the kind count for the same."""
+    if not plan.latest:
+        return plan.repeats
+    at = STAMP.match(kind.line)
+    text = decoded(kind.line[at.end() if at else 0 :][:LINE_CAP])
+    return plan.repeats and not any(rule.match(text) for rule in plan.latest)

@@ -24,8 +24,8 @@ LINES_ABOVE = 2
 class Counting(Protocol):
     """What a line counts for."""
 
-    def again(self, number: int, head: bytes) -> None:
-        """Count one more line; *head* is its beginning with its time."""
+    def again(self, number: int, head: bytes, times: int = 1) -> None:
+        """Count one more line, or more up to it; *head* is its beginning with its time."""
         ...
 
 
@@ -58,7 +58,7 @@ class Search:
     """The hits of one log, found line by line."""
 
     def __init__(self, form: Form) -> None:
-        self._form = form
+        self.form = form
         self.fold = Fold()
         self.kernel = KernelText()
         # What a tool prints in a job's log is read line by line, as all else there.
@@ -69,9 +69,11 @@ class Search:
 
         None where a line with the same text can count for something else.
         """
+        if self.form == "training":
+            return self._text(plan.rules, plan.ends, place)
         found, at = place.stamped()
-        kernel = by_kernel(self._form, found)
-        if not kernel and self._form == "system":
+        kernel = by_kernel(self.form, found)
+        if not kernel and self.form == "system":
             inside = INSIDE.match(place.piece, place.start, place.stop)
             kernel, at = inside is not None, inside.end() if inside else at
         if not kernel:
@@ -87,7 +89,8 @@ class Search:
                 plan.kernel, plan.kernel_ends, place.number, sentence, head
             )
         counting += self._text(_any(plan.rules), _any(plan.ends), place)
-        return None if plan.card or sentence is not text else tuple(counting)
+        same = not plan.card and not any(rule.match(text) for rule in plan.latest)
+        return tuple(counting) if same and sentence is text else None
 
     def _printed(self, plan: Plan, place: Place) -> tuple[Counting, ...] | None:
         """Count a line of a program; what a tool says can need what stands above it."""
@@ -98,10 +101,15 @@ class Search:
         counting = self._text(plan.rules, plan.ends, place, told)
         return None if plan.above or told is not line.text else counting
 
+    @property
+    def repeats(self) -> bool:
+        """Return whether equal lines count for the same; not where lines above them matter."""
+        return self._above is None
+
     def by_kernel(self, name: str, lines: int, end: When) -> KernelSymptoms | None:
         """Return what the kernel's lines say; None in a log that holds none."""
         seen = self.kernel.seen(name, lines, end)
-        return seen if seen.hits or self._form in ("system", "bare") else None
+        return seen if seen.hits or self.form in ("system", "bare") else None
 
     def finish(self, known: Knowledge) -> None:
         """Count what can be told only when the log has ended."""
@@ -122,10 +130,14 @@ class Search:
         line = Line(place.number, decoded(place.piece[place.start : place.stop]))
         head = place.piece[place.start : min(place.stop, place.start + LOOKED_AT)]
         counting: list[Counting] = []
-        counting += (run for rule in rules if (run := self.fold.take(rule, line, told)))
-        counting += (end for rule in ends if (end := self.fold.taken_end(rule, line)))
-        for one in counting:
-            one.again(place.number, head)
+        for rule in rules:
+            if run := self.fold.take(rule, line, told):
+                run.again(place.number, head)
+                counting.append(run)
+        for rule in ends:
+            if end := self.fold.taken_end(rule, line):
+                end.again(place.number, head)
+                counting.append(end)
         return tuple(counting)
 
 

@@ -1,7 +1,7 @@
 """Parse the number lines of frameworks; each has a sample line above its pattern."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -14,19 +14,17 @@ ANCHORS = (
     r"grads-all-reduce",
 )
 
+LONGEST_NUMBER = 32
 NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,4})?|(?i:nan|inf(?:inity)?))"
 
 #  [2026-11-30 02:11:09] iteration    41206/  500000 | consumed samples: 42194944 | elapsed time
 #  per iteration (ms): 3021.4 | learning rate: 1.200E-04 | global batch size:  1024 | lm loss:
 #  1.930000E+00 | loss scale: 1.0 | grad norm: 0.310 | number of nan iterations:   0 |
 ITERATION = re.compile(r"\biteration\s{0,12}(?P<step>\d{1,12})/")
-# The cells that are read, by their names. Of all that ends in "loss" it is the loss itself: not a
-# scale, not the extra terms of experts.
+# The cells that are read, by the end of their names. Of all that ends in "loss" it is the loss
+# itself: not a scale, not the extra terms of experts.
 ELAPSED = "elapsed time per iteration (ms)"
-CELL = re.compile(
-    r"\|\s{0,4}((?:[\w-]{1,20} )?loss|grad norm|global batch size"
-    r"|elapsed time per iteration \(ms\))\s{0,4}:\s{0,12}([^\s|]{1,32})\s{0,4}(?=\||$)"
-)
+LOSS = re.compile(r"(?:[\w-]{1,20} )?loss")
 
 # [2026-11-30 02:11:09,120] [INFO] [logging.py:96:log_dist] [Rank 0] time (ms) | fwd: 0.59 |
 # bwd: 22.18 | bwd_inner: 1.49 | bwd_allreduce: 20.64 | step: 5.50
@@ -62,7 +60,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def numbers(text: str) -> Numbers | None:
     """Return what a line says in the forms above, None where it says nothing."""
     if "elapsed time per iteration" in text and (hit := ITERATION.search(text)):
-        return _iteration(int(hit["step"]), CELL.findall(text))
+        return _iteration(int(hit["step"]), text)
     if hit := TIMERS.search(text):
         return _timers(dict(_cells(hit["cells"])))
     if hit := BLOCK.search(text):
@@ -79,24 +77,42 @@ def _cells(text: str) -> Iterator[tuple[str, float]]:
             continue
 
 
-def _iteration(step: int, found: Iterable[tuple[str, str]]) -> Numbers:
-    cells = {name: value for name, text in found if (value := _number(text)) is not None}
-    loss = next((cells[name] for name in cells if name.endswith("loss")), None)
-    batch = _finite(cells.get("global batch size"))
+def _iteration(step: int, text: str) -> Numbers:
+    # Looked for one by one: the line has a dozen cells, and a log millions of such lines.
+    batch = _finite(_cell(text, "global batch size"))
     return Numbers(
         step=step,
-        loss=loss,
-        grad_norm=cells.get("grad norm"),
-        step_ms=_finite(cells.get(ELAPSED)),
+        loss=_loss(text),
+        grad_norm=_cell(text, "grad norm"),
+        step_ms=_finite(_cell(text, ELAPSED)),
         batch=None if batch is None else int(batch),
     )
 
 
-def _number(text: str) -> float | None:
+def _cell(text: str, name: str) -> float | None:
+    """Return the number of the cell of this name."""
+    at = text.find(f"| {name}:")
+    return None if at < 0 else _number(text, at + len(name) + 3)
+
+
+def _number(text: str, at: int) -> float | None:
+    """Return the number from *at* to the end of its cell."""
+    end = text.find("|", at)
     try:
-        return float(text)
+        return float(text[at : end if end >= 0 else at + LONGEST_NUMBER])
     except ValueError:
         return None
+
+
+def _loss(text: str) -> float | None:
+    at = text.find("loss:")
+    while at >= 0:
+        start = text.rfind("|", 0, at) + 1
+        cell = text[start : at + 4].strip()
+        if LOSS.fullmatch(cell) and (value := _number(text, at + 5)) is not None:
+            return value
+        at = text.find("loss:", at + 5)
+    return None
 
 
 def _timers(cells: dict[str, float]) -> Numbers | None:

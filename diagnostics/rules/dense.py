@@ -1,0 +1,90 @@
+"""Lines that differ in their times alone, put together without looking at each of them.
+
+A log that is full of one line is the slowest to read: every line of it hits. Here its lines are
+compared by what Python does to many at once, and one of each kind goes through the search.
+"""
+
+import re
+from collections import Counter
+
+import msgspec
+
+from diagnostics.rules.stamp import stamp
+
+# More kinds than this share of the lines are no repetition.
+MOST = 0.25
+LEAST_LINES = 64
+
+# Digits of a time are all alike; what stands behind the time is compared as it is.
+ZEROS = bytes.maketrans(b"123456789", b"000000000")
+
+# What differs between Xids of one kind on one GPU and tells nothing of what they are.
+XID = b"NVRM: Xid ("
+PASSING = re.compile(
+    rb"pid='?\d{1,10}'?|name=[^,\n]{1,64}|Ch(?:annel ID)? [0-9a-f]{8}|intr [0-9a-f]{8}"
+    rb"|@ 0x[0-9a-f_]{1,20}|physAddr 0x[0-9a-f]{1,16}"
+)
+# The driver's sentence that needs the lines above it.
+IN_PIECES = b"NVRM: fallen off"
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """Equal lines: the first and the last of them, their numbers from 0, and how many they are."""
+
+    first: int
+    last: int
+    count: int
+    line: bytes
+    last_line: bytes
+
+
+def kinds(piece: bytes) -> list[Kind] | None:
+    """Return the kinds of lines in their order; None where they are too many, or not surely told.
+
+    A stamp that says its facility in digits is such a case.
+    """
+    if IN_PIECES in piece:
+        return None
+    lines = piece.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    if len(lines) < LEAST_LINES:
+        return None
+    told = PASSING.sub(b"", piece).split(b"\n") if XID in piece else lines
+    shapes = piece.translate(ZEROS).split(b"\n") if told is lines else _zeros(told)
+    most = int(len(lines) * MOST)
+    if len(set(shapes)) > most:
+        return None
+    of: dict[bytes, list[int]] = {}
+    for number, shape in enumerate(shapes[: len(lines)]):
+        if shape in of:
+            of[shape].append(number)
+        else:
+            of[shape] = [number]
+    found: list[Kind] = []
+    for numbers in of.values():
+        at = _behind(told[numbers[0]])
+        if at is None:
+            return None
+        texts = [told[number][at:] for number in numbers]
+        first = dict(zip(reversed(texts), reversed(numbers), strict=True))
+        last = dict(zip(texts, numbers, strict=True))
+        if len(found) + len(first) > most:
+            return None
+        found += (
+            Kind(first[text], last[text], count, lines[first[text]], lines[last[text]])
+            for text, count in Counter(texts).items()
+        )
+    return sorted(found, key=lambda kind: kind.first)
+
+
+def _zeros(told: list[bytes]) -> list[bytes]:
+    return b"\n".join(told).translate(ZEROS).split(b"\n")
+
+
+def _behind(line: bytes) -> int | None:
+    """Return where the text behind the time begins."""
+    found = stamp(line, 0, len(line))
+    if found is None:
+        return 0
+    return None if found["kmsg"] or found["level"] else found.end()
