@@ -113,8 +113,9 @@ class Helper:
 
     def rest(self, idle_s: float) -> bool:
         """End a helper that nobody asked for *idle_s*; return whether nothing is left of it."""
-        idle = asyncio.get_running_loop().time() - self._used
-        if not self._lock.locked() and idle >= idle_s:
+        if self._lock.locked():
+            return False
+        if asyncio.get_running_loop().time() - self._used >= idle_s:
             self._let_go()
         return self._link is None and not self.stuck and self._held_back is None
 

@@ -1,5 +1,6 @@
 """A helper that hangs, dies or babbles costs one answer, never the agent."""
 
+import asyncio
 import os
 import sys
 import time
@@ -175,3 +176,16 @@ async def test_a_helper_held_back_is_gone_and_says_why(tmp_path: Path) -> None:
 
     assert isinstance(got, Missing)
     assert (Cause.HELD_BACK, "released for a driver upgrade", 7) == (got.cause, got.detail, after)
+
+
+async def test_a_helper_that_just_starts_is_not_forgotten(tmp_path: Path) -> None:
+    """Between the start and the first answer it looks like nothing; it is in use all the same."""
+    one = helper(tmp_path, f"for line in sys.stdin: print({ANSWER!r}, flush=True)")
+    asking = asyncio.ensure_future(ask(one))
+    await asyncio.sleep(0)
+
+    nothing_left = one.rest(idle_s=0.0)
+    answer = await asking
+    await one.close()
+
+    assert (False, 7) == (nothing_left, answer)

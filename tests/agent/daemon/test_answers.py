@@ -1,0 +1,114 @@
+"""What the socket answers, by who asks."""
+
+from typing import Any
+
+import pytest
+
+from agent.daemon.answers import Refused, answer
+from agent.daemon.gpus import GpuRow
+from agent.daemon.peer import Peer
+from agent.daemon.view import Owners
+from collectors.host.memory import HostMemory
+from tests.agent.daemon.documents import finding, walked
+from tests.agent.daemon.fake import Fake
+
+ROOT, USER = Peer(uid=0, trusted=True), Peer(uid=1000, trusted=False)
+NAMED = ("gpu_lost",)
+
+
+async def hook(found: dict[str, Any], *, age_s: float = 3.0, seen_s: float = 5.0) -> list[Any]:
+    one = Fake(walked(found, age_s=seen_s), age_s=age_s, drain=NAMED)
+    reply = await answer(one, USER, {"ask": "hook"})
+    reasons: list[Any] = reply["drain"]
+    return [reason["fault"] for reason in reasons]
+
+
+async def test_a_named_fault_that_is_critical_and_fresh_drains() -> None:
+    """All of it together is reason enough."""
+    assert ["gpu_lost"] == await hook(finding())
+
+
+@pytest.mark.parametrize(
+    ("changed", "times"),
+    [
+        pytest.param({"fault": "ecc_dbe"}, {}, id="not named"),
+        pytest.param({"severity": "warning"}, {}, id="not critical"),
+        pytest.param({"severity": "info"}, {}, id="over"),
+        pytest.param({"stage": "training"}, {}, id="a user can write it"),
+        pytest.param({}, {"age_s": 61.0}, id="the walk is old"),
+        pytest.param({}, {"age_s": 20.0, "seen_s": 45.0}, id="what it saw is old"),
+    ],
+)
+async def test_without_any_of_it_the_node_stays(
+    changed: dict[str, Any], times: dict[str, float]
+) -> None:
+    """A fault that is not named, not critical, a user's own text, or old drains nothing."""
+    assert [] == await hook({**finding(), **changed}, **times)
+
+
+async def test_before_the_first_walk_nothing_is_known() -> None:
+    """A daemon that just started has no verdict: unknown drains nothing."""
+    reply = await answer(Fake(drain=NAMED), USER, {"ask": "hook"})
+
+    assert {"verdict": None, "age_s": None, "drain": []} == reply
+
+
+async def test_status_shows_a_user_his_own_and_root_all() -> None:
+    """One daemon, two callers: the stranger's job is in root's answer alone."""
+    known = Owners(jobs={"88124": 2000})
+    rows = (GpuRow(index=0, jobs=("88124",), uids=(2000,)), GpuRow(index=1, uids=(1000,)))
+    one = Fake(walked(finding(1), finding(2, job="88124")), rows=rows, known=known)
+
+    seen = [await answer(one, peer, {"ask": "status"}) for peer in (ROOT, USER)]
+
+    assert [
+        (["f1", "f2"], [("88124",), ()], [(2000,), (1000,)]),
+        (["f1"], [(), ()], [(), (1000,)]),
+    ] == [
+        (
+            [f["id"] for f in status.diagnosis["findings"]],
+            [row.jobs for row in status.gpus],
+            [row.uids for row in status.gpus],
+        )
+        for status in seen
+    ]
+
+
+@pytest.mark.parametrize(
+    ("peer", "question", "why"),
+    [
+        (USER, {"ask": "release-gpus", "seconds": 60}, "only root and the group gpudiag may have"),
+        (USER, {"ask": "observations", "names": []}, "only root and the group gpudiag may take"),
+        (ROOT, {"ask": "release-gpus", "seconds": "60"}, "seconds must be a number"),
+        (ROOT, {"ask": "release-gpus", "seconds": True}, "seconds must be a number"),
+        (ROOT, {"ask": "release-gpus", "seconds": 86_401}, "for at most 24 h"),
+        (ROOT, {"ask": "release-gpus", "seconds": -1}, "for at most 24 h"),
+        (ROOT, {"ask": "observations", "names": "x"}, "names must be a list"),
+        (ROOT, {"ask": "reboot"}, "no such question"),
+        (ROOT, {}, "no such question"),
+    ],
+)
+async def test_what_is_refused_and_why(peer: Peer, question: dict[str, Any], why: str) -> None:
+    """Rights come from the socket's peer, and each refusal says its reason."""
+    one = Fake()
+    with pytest.raises(Refused) as raised:
+        await answer(one, peer, question)
+
+    assert (True, []) == (why in str(raised.value), one.released)
+
+
+async def test_a_release_is_handed_on() -> None:
+    """The answer says until when, and what of ours still hangs in the driver."""
+    one = Fake()
+    reply = await answer(one, ROOT, {"ask": "release-gpus", "seconds": 1800})
+
+    assert ([1800.0], {"until": 1_796_000_000.0, "left": []}) == (one.released, reply)
+
+
+async def test_observations_come_with_their_age() -> None:
+    """What is not there is left out: whoever asks looks himself."""
+    memory = HostMemory(total_bytes=1 << 40, available_bytes=1 << 39)
+    one = Fake(kept={"HostMemory": (memory, 12.5)})
+    reply = await answer(one, ROOT, {"ask": "observations", "names": ["HostMemory", "Bmc"]})
+
+    assert {"HostMemory": {"seen": memory, "age_s": 12.5}} == reply
