@@ -176,6 +176,12 @@ class Node:
                 status=int(not self.jobs),
                 seconds=0.02,
             )
+            state = "MIXED" if self.jobs else "IDLE"
+            folder.command(
+                *("scontrol", "show", "node", self.name.partition(".")[0]),
+                stdout=f"NodeName={self.name} Arch=x86_64\n   State={state} ThreadsPerCore=2 \n",
+                seconds=0.02,
+            )
         if self.containers is not None:
             tool, running = self.containers
             lines = "".join(f"{name}\n" for name in running)
