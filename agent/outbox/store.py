@@ -142,7 +142,7 @@ class Store:
     def append(self, report: Report, refused: int = 0) -> bool:
         """Keep a report, and tell in it of those lost before; return whether it is on disk now.
 
-        *refused* counts reports that did not even get here.
+        *refused* counts reports that did not even get here. The number was reserved before.
         """
         self._drop(refused)
         told = self._dropped
@@ -153,7 +153,6 @@ class Store:
         if not 0 < len(body) <= self._limits.record:
             self._drop(1)
             return False
-        self.reserve(report.sequence)
         kept = self._write(report.kind, report.sequence, body)
         if told and kept is not None:
             self._dropped -= told

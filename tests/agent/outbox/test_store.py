@@ -153,6 +153,34 @@ def test_a_refusing_disk_is_tried_again() -> None:
     )
 
 
+def test_a_torn_write_leaves_no_damage() -> None:
+    """What a full disk took of a record is cut off again: later it is no damage, and no loss."""
+    folder, clock = Volatile(), Seconds()
+    store = opened(folder, clock=clock)
+    fill(store, "c", filler=10)
+    folder.refuse, folder.where = errno.ENOSPC, "short"
+    store.append(report(sequence=2))
+    folder.refuse = None
+    clock.now += 31
+    store.append(report(sequence=3))
+    again = opened(folder)
+    assert ([1, 2, 3], 0, ()) == (numbers(again), again.status().lost, again.status().damaged)
+
+
+def test_a_file_whose_sync_failed_is_not_trusted() -> None:
+    """After a failed sync the kernel holds bytes for written that are not: a new file begins."""
+    folder, clock = Volatile(), Seconds()
+    store = opened(folder, clock=clock)
+    fill(store, "c", filler=10)
+    folder.refuse, folder.where = errno.EIO, "sync"
+    failed = store.append(report(sequence=2))
+    folder.refuse = None
+    clock.now += 31
+    durable = store.append(report(sequence=3))
+    after = opened(folder.crash(lambda _: False))
+    assert (False, True, [1, 2, 3]) == (failed, durable, numbers(after))
+
+
 def test_memory_is_bounded_and_snapshots_go_first() -> None:
     """On a disk that refuses for long, memory holds the changes and counts what it lets go."""
     folder = Volatile()

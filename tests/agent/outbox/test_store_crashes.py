@@ -6,12 +6,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from agent.outbox.store import Store
+from agent.outbox.store import Limits, Store
 from aggregator.wire import Kind
-from tests.agent.outbox.made import SMALL, Seconds, numbers, report
+from tests.agent.outbox.made import Seconds, numbers, report
 from tests.agent.outbox.volatile import Volatile
 
 KINDS: st.SearchStrategy[Kind] = st.sampled_from(["change", "snapshot"])
+LIMITS = Limits(disk=1 << 20, memory=1 << 20, segment=1500)
 
 
 class Crashes(RuleBasedStateMachine):
@@ -32,10 +33,10 @@ class Crashes(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.store = Store(self.folder, limits=SMALL, monotonic=self.clock)
+        self.store = Store(self.folder, limits=LIMITS, monotonic=self.clock)
         self.next = self.store.open(0)
 
-    @rule(kind=KINDS, filler=st.integers(0, 900))
+    @rule(kind=KINDS, filler=st.integers(0, 600))
     def put(self, kind: Kind, filler: int) -> None:
         number, self.next = self.next, self.next + 1
         self.used = number
@@ -59,9 +60,12 @@ class Crashes(RuleBasedStateMachine):
             self.sure -= done
         self.told = last
 
-    @rule(number=st.sampled_from([errno.ENOSPC, errno.EROFS, errno.EIO]), short=st.booleans())
-    def refuse(self, number: int, short: bool) -> None:  # noqa: FBT001 - hypothesis gives it by name
-        self.folder.refuse, self.folder.short = number, short
+    @rule(
+        number=st.sampled_from([errno.ENOSPC, errno.EROFS, errno.EIO]),
+        where=st.sampled_from(["", "short", "sync"]),
+    )
+    def refuse(self, number: int, where: str) -> None:
+        self.folder.refuse, self.folder.where = number, where
 
     @precondition(lambda self: self.folder.refuse is not None)
     @rule()
@@ -73,7 +77,7 @@ class Crashes(RuleBasedStateMachine):
     def crash(self, data: st.DataObject) -> None:
         before = self.used
         self.folder = self.folder.crash(lambda what: data.draw(st.booleans(), label=what))
-        self.store = Store(self.folder, limits=SMALL, monotonic=self.clock)
+        self.store = Store(self.folder, limits=LIMITS, monotonic=self.clock)
         self.next = self.store.open(before)
         assert self.next > before
         found = set(numbers(self.store))
@@ -92,6 +96,6 @@ class Crashes(RuleBasedStateMachine):
 
 
 Crashes.TestCase.settings = settings(
-    Crashes.TestCase.settings, max_examples=200, stateful_step_count=30
+    max_examples=max(200, Crashes.TestCase.settings.max_examples), stateful_step_count=30
 )
 TestCrashes = Crashes.TestCase

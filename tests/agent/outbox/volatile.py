@@ -9,16 +9,33 @@ Choose = Callable[[str], bool]
 
 
 class Inode:
-    """A file's bytes as they are read now, and as they surely are on disk."""
+    """A file's bytes as they are read now, as they surely are on disk, and as the kernel thinks.
+
+    After a sync that failed Linux holds the pages for clean: a later sync does not write them.
+    """
 
     def __init__(self) -> None:
         self.live = bytearray()
         self.synced = b""
+        self._clean = b""
+
+    def sync(self) -> None:
+        """Bring to disk what changed since the kernel last thought that all was there."""
+        new, old = bytes(self.live), self.synced.ljust(len(self.live), b"\0")
+        parts = [
+            (old if new[at:end] == self._clean[at:end] else new)[at:end]
+            for at in range(0, len(new), SECTOR)
+            for end in (at + SECTOR,)
+        ]
+        self.synced = b"".join(parts)
+        self._clean = new
+
+    def fail_to_sync(self) -> None:
+        """Take all for clean, though nothing came to disk."""
+        self._clean = bytes(self.live)
 
     def after_crash(self, choose: Choose) -> bytes:
         """Return one of the contents that a crash may leave: any mix of old and new sectors."""
-        if bytes(self.live) == self.synced:
-            return self.synced
         size = len(self.live) if choose("length") else len(self.synced)
         new, old = bytes(self.live), self.synced
         parts = []
@@ -29,16 +46,24 @@ class Inode:
 
 
 class Volatile:
-    """Implements the spool's Folder. `refuse` is an errno that writing gets, `short` tears it."""
+    """Implements the spool's Folder.
+
+    `refuse` is an errno that all changes get, `where` narrows it: "short" tears writes in the
+    middle, at "sync" writing goes well and only waiting for the disk fails.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, Inode] = {}
         self._synced_names: dict[str, Inode] = {}
         self._changes: list[tuple[str, str, Inode]] = []
         self.refuse: int | None = None
-        self.short = False
+        self.where = ""
 
     def _allow(self) -> None:
+        if self.refuse is not None and self.where != "sync":
+            raise OSError(self.refuse, os.strerror(self.refuse))
+
+    def _allow_sync(self) -> None:
         if self.refuse is not None:
             raise OSError(self.refuse, os.strerror(self.refuse))
 
@@ -54,7 +79,7 @@ class Volatile:
         return bytes(self._inode(name).live)
 
     def write(self, name: str, at: int, data: bytes) -> None:
-        if self.refuse == errno.ENOSPC and self.short:
+        if self.refuse is not None and self.where == "short":
             self._put(name, at, data[: len(data) // 2])
         self._allow()
         self._put(name, at, data)
@@ -68,17 +93,20 @@ class Volatile:
         live[at : at + len(data)] = data
 
     def sync(self, name: str) -> None:
-        self._allow()
         inode = self._inode(name)
-        inode.synced = bytes(inode.live)
+        if self.refuse is not None:
+            inode.fail_to_sync()
+        self._allow_sync()
+        inode.sync()
 
     def sync_names(self) -> None:
-        self._allow()
+        self._allow_sync()
         self._synced_names = dict(self.names)
         self._changes.clear()
 
     def cut(self, name: str, size: int) -> None:
-        self._allow()
+        if self.refuse != errno.ENOSPC:  # a full disk can shorten a file
+            self._allow()
         del self._inode(name).live[size:]
 
     def replace(self, old: str, new: str) -> None:
@@ -106,6 +134,6 @@ class Volatile:
         for name, inode in names.items():
             kept = found.names[name] = Inode()
             kept.live = bytearray(inode.after_crash(choose))
-            kept.synced = bytes(kept.live)
+            kept.sync()
         found._synced_names = dict(found.names)
         return found

@@ -1,6 +1,7 @@
 """Put reports into a real spool until killed; say each one that is safe, and what is settled."""
 
 import asyncio
+import json
 import random
 import sys
 import time
@@ -15,7 +16,7 @@ KINDS: tuple[Kind, ...] = ("change", "snapshot")
 
 
 async def main(folder: Path, first: int) -> None:
-    """Go on from the number *first*; `p 7` is on disk, all up to `a 7` is acknowledged."""
+    """Go on from *first*; `p 7` is on disk, `b 7` up to it will be, `a 7` up to it is settled."""
     chance = random.Random(first)  # noqa: S311 - repeatable
     spool = Spool(Disk(folder), limits=KILLED, wall=time.time)
     await spool.start()
@@ -27,8 +28,10 @@ async def main(folder: Path, first: int) -> None:
         if chance.random() < 0.2:
             batch = await spool.batch(most=chance.randrange(1, 8))
             if batch.records:
+                last = json.loads(batch.records[-1][1])["versions"]["name"]
+                print("b", last, flush=True)  # noqa: T201 - this is its output
                 await spool.acknowledge(batch)
-                print("a", batch.kept, flush=True)  # noqa: T201 - this is its output
+                print("a", last, flush=True)  # noqa: T201 - this is its output
 
 
 asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
