@@ -5,6 +5,7 @@ import os
 import random
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,11 @@ from agent.cli.errors import Mistake
 from agent.cli.local import SOCKET
 from agent.cli.run import SETTINGS, open_node
 from agent.settings.load import Settings, load
+from collectors.node.protocol import Node
+
+if TYPE_CHECKING:
+    from agent.daemon.log import Log
+    from agent.daemon.reporting import Reporting
 
 FOLDER = "/var/lib/gpudiag"
 
@@ -46,6 +52,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     listening = endpoint.bind(Path(path))
     said, limit = log.configure()
     kept = keeping.Keeping(place)
+    reporting = _reporting(node, settings, place, said)
     parts = Parts(
         node=node,
         sources=SOURCES,
@@ -57,6 +64,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
         log=said,
         limit=limit,
         chance=random.Random(),  # noqa: S311 - spreads agents over time, keeps no secret
+        reporting=reporting,
     )
 
     async def whole() -> None:
@@ -82,3 +90,18 @@ def _folder(path: str) -> Path:
     if not os.access(folder, os.W_OK):
         sys.stderr.write(f"{path} cannot be written: nothing will be remembered over a restart\n")
     return folder
+
+
+def _reporting(node: Node, settings: Settings, folder: Path, log: "Log") -> "Reporting | None":
+    if settings.report.aggregator is None:
+        return None
+    # aiohttp's client is 15 MiB, for those who report.
+    from agent.daemon.reporting import Reporting  # noqa: PLC0415 - see above
+
+    try:
+        return Reporting(node, settings.report, folder, log)
+    except OSError as problem:
+        raise Mistake(
+            f"report.ca: {settings.report.ca}: {problem.strerror or problem}",
+            "name a file of PEM certificates",
+        ) from None

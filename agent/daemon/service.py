@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,6 +37,10 @@ from collectors.host.holders import GpuHolders
 from collectors.node.live import Live
 from collectors.node.protocol import Node
 
+if TYPE_CHECKING:
+    # It brings aiohttp, 15 MiB that a node without aggregator does not pay for.
+    from agent.daemon.reporting import Reporting
+
 IDLE_S = 300.0
 END_S = 4.0
 
@@ -45,7 +50,8 @@ Task = tuple[str, Callable[[], Awaitable[None]]]
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What a daemon is given: `read` reads the settings anew, and raises Mistake.
 
-    `listening` is the local socket, `group` the id of the users who may see all.
+    `listening` is the local socket, `group` the id of the users who may see all. `reporting` makes
+    what tells the aggregator, None where there is none.
     """
 
     node: Node
@@ -58,6 +64,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     log: Log
     limit: Limit
     chance: random.Random
+    reporting: "Reporting | None" = None
 
 
 class Service:
@@ -119,6 +126,8 @@ class Service:
         if address := self.settings.agent.metrics:
             exporter = Exporter(address, lambda: self._page, parts.log)
             services.append(("metrics", exporter.run))
+        if parts.reporting is not None:
+            services += parts.reporting.services()
         return services
 
     async def _begin(self) -> None:
@@ -127,12 +136,16 @@ class Service:
         if ended is not None:
             self.parts.log.warning("ended_before", how=ended)
         await self._releasing.go_on()
+        if self.parts.reporting is not None:
+            await self.parts.reporting.start()
 
     async def _end(self) -> None:
         self.parts.log.info("stopping", up_s=round(self.parts.node.monotonic() - self._began))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(END_S):
                 await self.parts.node.close()
+                if self.parts.reporting is not None:
+                    await self.parts.reporting.close()
         self.parts.keeping.end()
         self._notify.close()
 
@@ -143,6 +156,8 @@ class Service:
             self.about(), self.walk, self.age_s(), self._sampler.tracks.values(), self.gpus()
         )
         document = self.walk.document
+        if self.parts.reporting is not None:
+            self.parts.reporting.walked(self.walk)
         self._notify.walked(
             f"{document.verdict}, {len(document.incidents)} incidents, "
             f"walk {self.parts.keeping.state.sequence} took {document.seconds or 0.0:.1f} s"
@@ -167,12 +182,8 @@ class Service:
             self.parts.log.error("settings_refused", **said)  # noqa: TRY400 - a person's mistake, no trace
             return
         self._problem = None
-        fixed = (read.agent.metrics, read.tools) != (
-            self.settings.agent.metrics,
-            self.settings.tools,
-        )
-        if fixed:
-            self._problem = "agent.metrics and tools hold from the next start on"
+        if _fixed(read) != _fixed(self.settings):
+            self._problem = "agent.metrics, report and tools hold from the next start on"
         self.settings = read
         self.parts.log.info("settings_read", note=self._problem)
 
@@ -211,6 +222,7 @@ class Service:
             ended_before=keeping.ended_before,
             released_until=self._releasing.until,
             problems=tuple(p for p in (self._problem, keeping.problem) if p),
+            report=None if self.parts.reporting is None else self.parts.reporting.status(),
         )
 
     def _newest(self, shape: Shape) -> Observation | Missing:
@@ -252,3 +264,7 @@ class Service:
                 seen, age = self._sampler.newest(shape), self._sampler.age_s(shape)
                 return None if isinstance(seen, Missing) or age is None else (seen, age)
         return None
+
+
+def _fixed(settings: Settings) -> object:
+    return settings.agent.metrics, settings.report, settings.tools

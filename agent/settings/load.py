@@ -5,7 +5,7 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -23,6 +23,16 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     metrics: str = "127.0.0.1:9836"
 
 
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """To whom the daemon reports (None: to nobody), and what of a job's text it may tell."""
+
+    aggregator: str | None = None
+    join_token: str = "/etc/gpudiag/join-token"  # noqa: S105 - a path
+    ca: str | None = None
+    spool_mib: int = 256
+    job_text: Literal["none", "masked", "full"] = "masked"
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The effective settings: what the file says over what is shipped.
 
@@ -37,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Mapping[str, Limits] = {}
     rules: tuple[tuple[str, str], ...] = ()
     agent: Agent = Agent()
+    report: Report = Report()
     drain: frozenset[str] = frozenset()
 
     def wanted(self, logs: tuple[str, ...] = ()) -> Wanted:
@@ -86,6 +97,7 @@ def parse(text: str, path: str) -> Settings:
         tools=file.tools,
         limits=_limits(file.checks, path),
         agent=Agent(**file.agent.model_dump()),
+        report=Report(**file.report.model_dump(), job_text=file.privacy.job_text),
         drain=_drain(file.hook.drain, path),
     )
 

@@ -1,6 +1,6 @@
 """The settings file as people write it; unknown keys are errors that name file, table and key."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -67,6 +67,21 @@ class HookTable(Table):
     drain: tuple[str, ...] = ()
 
 
+class ReportTable(Table):
+    """To whom the daemon reports: without `aggregator`, to nobody."""
+
+    aggregator: str | None = Field(default=None, pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")
+    join_token: str = Field(default="/etc/gpudiag/join-token", pattern=r"^/[^\x00-\x1f]*$")
+    ca: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$")
+    spool_mib: int = Field(default=256, ge=1, le=65_536)
+
+
+class PrivacyTable(Table):
+    """What of a job's own text leaves the node."""
+
+    job_text: Literal["none", "masked", "full"] = "masked"
+
+
 class File(Table):
     """The whole file."""
 
@@ -74,6 +89,8 @@ class File(Table):
     walk: Walk = Walk()
     agent: AgentTable = AgentTable()
     hook: HookTable = HookTable()
+    report: ReportTable = ReportTable()
+    privacy: PrivacyTable = PrivacyTable()
     expect: ExpectTable = ExpectTable()
     tools: dict[str, Tool] = {}
     checks: dict[str, dict[str, Any]] = {}

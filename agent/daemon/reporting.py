@@ -1,0 +1,124 @@
+"""From finished walks to the aggregator: what changed at once, a heartbeat, now and then all."""
+
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent import BUILD
+from agent.daemon.enrolment import Enrolment
+from agent.daemon.log import Log
+from agent.daemon.walker import Walk
+from agent.outbox import reports
+from agent.outbox.folder import Disk
+from agent.outbox.sender import Sender
+from agent.outbox.spool import Spool
+from agent.outbox.store import Limits
+from agent.settings.load import Report
+from collectors.node.protocol import Node
+from diagnostics.document import plain
+
+HEARTBEAT_S = 30.0
+SNAPSHOT_S = 300.0
+MIB = 1 << 20
+
+
+class Reporting:
+    """Tells one aggregator; what it does not take waits in the spool."""
+
+    def __init__(self, node: Node, settings: Report, folder: Path, log: Log) -> None:
+        assert settings.aggregator is not None
+        self._node = node
+        self._settings = settings
+        self._log = log
+        limits = Limits(disk=settings.spool_mib * MIB)
+        self._spool = Spool(Disk(folder / "spool"), limits=limits)
+        tls = ssl.create_default_context(cafile=settings.ca) if settings.ca else None
+        self.enrolment = Enrolment(settings, folder, log, tls)
+        self._sender = Sender(
+            self._spool,
+            url=settings.aggregator,
+            credential=lambda: self.enrolment.credential,
+            tls=tls,
+            on_paused=self._pause,
+            say=self._say,
+        )
+        self._about: reports.About | None = None
+        self._known: Mapping[str, reports.Known] = {}
+        self._verdict = "unknown"
+        self._whole_at: float | None = None
+        self._problem: str | None = None
+        self.paused = False
+
+    def _say(self, line: str) -> None:
+        self._problem = None if line.endswith("accepted again") else line
+        self._log.warning("delivery", said=line)
+
+    def _pause(self, paused: bool) -> None:  # noqa: FBT001 - the sender's own form of it
+        if paused != self.paused:
+            self._log.warning("acting_paused" if paused else "acting_allowed")
+        self.paused = paused
+
+    async def start(self) -> None:
+        """Open the spool; a disk that does not answer is left to answer later."""
+        await self._spool.start()
+
+    def services(self) -> list[tuple[str, Callable[[], Awaitable[None]]]]:
+        """Return what is to be kept running."""
+        return [
+            ("enrolment", self.enrolment.run),
+            ("sender", self._send),
+            ("heartbeat", self._beat),
+        ]
+
+    async def _send(self) -> None:
+        await self.enrolment.enrolled.wait()
+        await self._sender.run()
+
+    async def _beat(self) -> None:
+        while True:
+            if self._about is not None:
+                self._spool.put(reports.heartbeat(self._about, self._verdict, self._node.now()))
+            await self._node.sleep(HEARTBEAT_S)
+
+    def walked(self, walk: Walk) -> None:
+        """Put what changed into the spool, and the whole where it is time for it."""
+        document = walk.document
+        node, boot = document.node or "unknown", document.boot_id or "unknown"
+        diagnosis = plain(document)
+        self._about = reports.About(
+            node=node,
+            boot_id=boot,
+            product=BUILD,
+            simulated=document.simulated,
+            machine=self.enrolment.machine,
+        )
+        self._verdict = document.verdict
+        self.enrolment.name(node)
+        now, job_text = self._node.now(), self._settings.job_text
+        changes = reports.compare(self._known, diagnosis, node)
+        self._known = changes.known
+        if change := reports.change(self._about, diagnosis, changes, now, job_text):
+            self._spool.put(change)
+        at = self._node.monotonic()
+        if self._whole_at is None or at - self._whole_at >= SNAPSHOT_S:
+            self._whole_at = at
+            self._spool.put(reports.snapshot(self._about, diagnosis, now, job_text))
+
+    def status(self) -> dict[str, Any]:
+        """Return how delivery stands, as `gpudiag status` shows it."""
+        spool = self._spool.status
+        heard = self._sender.last_accepted
+        return {
+            "url": self._settings.aggregator,
+            "acknowledged_s": None if heard is None else self._node.monotonic() - heard,
+            "problem": self.enrolment.problem or self._problem or spool.problem,
+            "bytes": spool.disk_bytes + spool.memory_bytes,
+            "most_bytes": self._settings.spool_mib * MIB,
+            "lost": spool.lost,
+        }
+
+    async def close(self) -> None:
+        """Leave the spool as it is to be found."""
+        await self._spool.close()
+        self.enrolment.close()
