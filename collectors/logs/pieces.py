@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-BLOCK = 1 << 20
+# What one block goes through stays in the processor's own cache: a megabyte is a third slower.
+BLOCK = 1 << 17
 LINE_CAP = 64 << 10
 
 
@@ -15,7 +16,7 @@ def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """
     rest, skipping = b"", False
     for block in _line_feeds(blocks):
-        data = rest + block
+        data = rest + block if rest else block
         if skipping:
             end = data.find(b"\n")
             data, skipping = data[max(end, 0) :], end < 0
@@ -37,7 +38,12 @@ def _line_feeds(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Turn each line end into LF; a CR at the end of a block waits for what follows it."""
     carry = b""
     for block in blocks:
-        data = carry + block
+        data = carry + block if carry else block
+        if b"\r" not in data:
+            # Nearly all logs: one fast look saves two slow ones.
+            carry = b""
+            yield data
+            continue
         carry = b"\r" if data.endswith(b"\r") else b""
         yield data[: len(data) - len(carry)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if carry:
