@@ -72,7 +72,7 @@ class Server:
             await site.start()
         except OSError as problem:
             raise Mistake(
-                f"cannot listen on {self.settings.listen}: {problem.strerror}",
+                f"cannot listen on {self.settings.listen}: {os.strerror(problem.errno or 0)}",
                 "stop what listens there, or give another --listen",
             ) from None
         log.info("listening", address=self.settings.listen, tls=context is not None)

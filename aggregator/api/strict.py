@@ -28,14 +28,26 @@ def object_of(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
         raise Refused("not JSON") from None
     if depth(text) > DEEPEST:
         raise Refused(f"nested deeper than {DEEPEST}")
-    return json.loads(text, object_pairs_hook=_once, parse_float=_finite)
+    return _loaded(text)
 
 
 def check(text: bytes | memoryview) -> None:
     """Raise Refused for duplicate keys and deep nesting in what was read as JSON already."""
     if depth(bytes(text)) > DEEPEST:
         raise Refused(f"nested deeper than {DEEPEST}")
-    json.loads(bytes(text), object_pairs_hook=_once)
+    _loaded(bytes(text))
+
+
+def _loaded(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Return what valid JSON holds; values that a typed decoder passes over are looked at here."""
+    try:
+        return json.loads(text.decode(), object_pairs_hook=_once, parse_float=_finite)
+    except Refused:
+        raise
+    except UnicodeDecodeError:
+        raise Refused("not UTF-8") from None
+    except ValueError:
+        raise Refused("a number is out of range") from None
 
 
 def depth(text: bytes) -> int:

@@ -56,7 +56,7 @@ class Fleet:
 
     async def node(self, number: int) -> None:
         """Send batches of three as one node."""
-        name, chance = f"n{number}", random.Random(number)
+        name, chance = f"n{number}", random.Random(number)  # noqa: S311 - chance of a test, repeatable
         headers = {"Authorization": f"Bearer {self.texts[number]}"}
         async with aiohttp.ClientSession(f"http://127.0.0.1:{self.port}") as client:
             sequence = 0
@@ -69,7 +69,9 @@ class Fleet:
                         await self.sent(client, headers, lines(batch))
                     sequence += 3
 
-    async def sent(self, client: aiohttp.ClientSession, headers: dict[str, str], body: bytes) -> bool:
+    async def sent(
+        self, client: aiohttp.ClientSession, headers: dict[str, str], body: bytes
+    ) -> bool:
         """Post once; False where no acknowledgement came."""
         try:
             async with client.post("/v1/reports", data=body, headers=headers) as answer:
@@ -85,7 +87,7 @@ async def started(folder: Path, port: int) -> Popen[bytes]:
     """Start the server and return when it is ready."""
     argv = [sys.executable, "-I", "-m", "aggregator", "serve"]
     options = ["--data", str(folder), "--listen", f"127.0.0.1:{port}"]
-    process = Popen([*argv, *options], stderr=DEVNULL)
+    process = Popen([*argv, *options], stderr=DEVNULL)  # noqa: ASYNC220 - it has to start now
     async with asyncio.timeout(30), aiohttp.ClientSession() as client:
         while True:
             try:
@@ -100,7 +102,7 @@ async def started(folder: Path, port: int) -> Popen[bytes]:
 @pytest.mark.timeout(60 + 10 * KILLS)
 async def test_killed(tmp_path: Path, texts: list[str]) -> None:
     """kill -9 under load, again and again: what was acknowledged is there, each once."""
-    port, chance = free_port(), random.Random(7)
+    port, chance = free_port(), random.Random(7)  # noqa: S311 - chance of a test, repeatable
     fleet = Fleet(port, texts)
     process = await started(tmp_path, port)
     async with asyncio.TaskGroup() as group:

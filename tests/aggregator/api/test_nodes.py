@@ -179,7 +179,11 @@ async def test_history_pages(box: Box) -> None:
 async def test_wrong_question(box: Box, path: str, status: int, detail: str) -> None:
     """A wrong question is answered with the field that is wrong."""
     found, problem = await box.send("GET", path, await box.credential("viewer"))
-    assert (status, status, True) == (found, problem["status"], problem["detail"].startswith(detail))
+    assert (status, status, True) == (
+        found,
+        problem["status"],
+        problem["detail"].startswith(detail),
+    )
 
 
 @pytest.mark.parametrize(

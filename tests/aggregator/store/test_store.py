@@ -28,7 +28,7 @@ async def kinds(store: Store, node: str) -> list[str]:
 
 async def test_any_order(store: Store) -> None:
     """Reports sent in any order, some twice, at once from many sides: each is there once."""
-    chance = random.Random(11)
+    chance = random.Random(11)  # noqa: S311 - chance of a test, repeatable
     given = arrivals(*(snapshot(n) for n in range(60)))
     batches = [chance.sample(given, 20) for _ in range(12)] + [given]
     chance.shuffle(batches)
