@@ -29,7 +29,20 @@ DENIED = {401, 403}
 TOO_MUCH = {400, 413, 422}
 TIMEOUTS = aiohttp.ClientTimeout(total=60.0, connect=10.0, sock_connect=10.0, sock_read=30.0)
 
-Result = Literal["accepted", "too_much", "denied", "failed"]
+Result = Literal["accepted", "too_much", "denied", "foreign", "failed"]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """What is read of a problem document; `rejected` has each line that cannot be taken."""
+
+    detail: str = ""
+    rejected: dict[str, str] = {}
+
+
+class From(msgspec.Struct, frozen=True):
+    """Whose a report is."""
+
+    node: str = ""
 
 
 class Clock(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +117,8 @@ class Sender:
         if answer.result == "too_much" and len(batch.records) > 1:
             self._most = len(batch.records) // 2
             return GAP_S
-        if answer.result == "too_much":
-            await self._spool.acknowledge(batch, rejected=1)
+        if answer.result == "too_much" or (answer.result == "foreign" and self._renamed(batch)):
+            await self._spool.acknowledge(batch, rejected=len(batch.records))
         self._once(f"{self._url}: {answer.detail}")
         return max(answer.wait_s, self._back_off(answer.result))
 
@@ -120,10 +133,19 @@ class Sender:
         self._most = min(MOST, self._most * 2)
         self.last_accepted = self._clock.monotonic()
 
+    def _renamed(self, batch: Batch) -> bool:
+        """Return whether all of a batch is from before this node got the name that it has now.
+
+        Nobody will take those any more: the credential is the new name's.
+        """
+        now = self._spool.node
+        names = {msgspec.json.decode(body, type=From).node for _, body in batch.records}
+        return now is not None and now not in names
+
     def _back_off(self, result: Result) -> float:
         """Return 1 s to 5 min, the whole span at random, so that nodes do not come in step."""
         self._failures += 1
-        if result == "denied":
+        if result in {"denied", "foreign"}:
             return self._clock.uniform(LONGEST_S / 2, LONGEST_S)
         return self._clock.uniform(1.0, min(LONGEST_S, 2.0 ** min(self._failures, 10)))
 
@@ -165,15 +187,25 @@ def _judge(response: aiohttp.ClientResponse, text: bytes, count: int) -> Answer:
     wait_s = _wait_s(response.headers.get("Retry-After", ""))
     if OK <= status < MULTIPLE:
         return _receipt(text, count)
+    refusal = _refusal(text)
     detail = f"status {status}"
+    if status in DENIED and len(refusal.rejected) < count:
+        detail += ", the credential is refused; enrol this node again"
+        return Answer(result="denied", detail=detail, wait_s=wait_s)
+    detail += f", {refusal.detail[:200]}" if refusal.detail else ""
+    result: Result = "failed"
     if status in DENIED:
-        return Answer(
-            result="denied",
-            detail=f"{detail}, the credential is refused; enrol this node again",
-            wait_s=wait_s,
-        )
-    result: Result = "too_much" if status in TOO_MUCH else "failed"
+        result = "foreign"
+    elif status in TOO_MUCH:
+        result = "too_much"
     return Answer(result=result, detail=detail, wait_s=wait_s)
+
+
+def _refusal(text: bytes) -> Refusal:
+    try:
+        return msgspec.json.decode(text, type=Refusal)
+    except (msgspec.DecodeError, RecursionError):
+        return Refusal()
 
 
 def _receipt(text: bytes, count: int) -> Answer:

@@ -58,11 +58,13 @@ class Spool:
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         patience_s: float = PATIENCE_S,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = Store(folder, limits=limits, monotonic=monotonic)
         self._worker = Worker("spool")
         self._wall = wall
         self._patience_s = patience_s
+        self._say = say
         self._next = 0
         self._reserved = 0
         self._waiting = 0
@@ -71,6 +73,7 @@ class Spool:
         self._reading: asyncio.Future[tuple[list[tuple[int, bytes]], bool]] | None = None
         self._ready = asyncio.Event()
         self.status = Status()
+        self.node: str | None = None
 
     async def start(self) -> None:
         """Open what is on disk; a disk that does not answer is left to answer later."""
@@ -83,6 +86,7 @@ class Spool:
         if not opening.cancelled() and opening.exception() is None:
             self._next = max(self._next, opening.result())
             self._reserved = max(self._reserved, opening.result() + BLOCK)
+            self._look()
         self._ready.set()
 
     def put(self, report: Report) -> asyncio.Future[bool]:
@@ -91,6 +95,7 @@ class Spool:
         The answer is whether the report is on disk for good.
         """
         number = self._number()
+        self.node = report.node
         report = msgspec.structs.replace(report, sequence=number)
         if report.kind == "heartbeat":
             self._heartbeat = (number, msgspec.json.encode(report))
@@ -124,8 +129,15 @@ class Spool:
         self._worker.ask(self._store.status).add_done_callback(self._seen)
 
     def _seen(self, looking: asyncio.Future[Status]) -> None:
-        if not looking.cancelled() and looking.exception() is None:
-            self.status = looking.result()
+        if looking.cancelled() or looking.exception() is not None:
+            return
+        before, self.status = self.status, looking.result()
+        for name in set(self.status.damaged) - set(before.damaged):
+            self._say(f"spool: {name} is damaged; what can be read of it is still sent")
+        if self.status.problem and not before.problem:
+            self._say(f"spool: {self.status.problem}; reports are held in memory meanwhile")
+        if before.problem and not self.status.problem:
+            self._say("spool: reports are on disk again")
 
     async def wait(self) -> None:
         """Wait until something was put since the last wait."""

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -274,6 +275,42 @@ async def test_a_refused_credential_is_said_once(bench: Bench, number: int) -> N
         set(bench.spans),
         bench.server.names(),
     )
+
+
+def foreign(lines: list[dict[str, Any]]) -> web.Response | None:
+    """Refuse a batch of which no line is of gpu-017, as the aggregator does."""
+    if any(line["node"] == "gpu-017" for line in lines):
+        return None
+    rejected = {str(number): "is of another node" for number in range(len(lines))}
+    return web.json_response(
+        {"detail": "line 0: of another node", "rejected": rejected}, status=403
+    )
+
+
+async def test_a_renamed_node_lets_go_of_its_old_name(bench: Bench) -> None:
+    """Reports under a name that this node had before are refused for good: dropped, told of."""
+    bench.server.always = foreign
+    old = msgspec.structs.replace(report(name="old"), node="gpu-old")
+    await bench.spool.put(old)
+    await bench.spool.put(old)
+    bench.spool.put(report("heartbeat", name="alive"))
+    bench.spool.put(report("heartbeat", name="alive"))
+    bench.sender._most = 2
+    await bench.until_empty()
+    await bench.put("new")
+    await bench.until_empty()
+    told = [line.get("dropped", 0) for line in bench.server.seen.values()]
+    assert (["alive", "new"], [0, 2]) == (bench.server.names(), told)
+
+
+async def test_a_credential_of_another_node_loses_nothing(bench: Bench) -> None:
+    """Where the refused reports have this node's own name, they wait for the right credential."""
+    bench.server.script = [
+        lambda lines: foreign([{**line, "node": "other"} for line in lines]),
+    ] * 3
+    await bench.put("a")
+    await bench.until_empty()
+    assert (["a"], {(150.0, 300.0)}) == (bench.server.names(), set(bench.spans))
 
 
 async def test_a_backlog_is_sent_at_a_bounded_rate(bench: Bench) -> None:

@@ -109,6 +109,7 @@ async def test_a_hung_disk_holds_nobody(hanging: tuple[Hanging, Spool]) -> None:
     await spool.acknowledge(batch)
     folder.gate.set()
     await asyncio.wait(puts)
+    spool._patience_s = 20.0
     await spool.put(report())
     rows = (await spool.batch(most=1000)).records
     told = [json.loads(body).get("dropped", 0) for _, body in rows]
@@ -166,6 +167,29 @@ async def test_status_names_the_disks_problem() -> None:
     await spool.put(report())
     await spool.close()
     assert "Read-only file system" == spool.status.problem
+
+
+async def test_each_trouble_is_said_once() -> None:
+    """A disk that refuses is one line, its return another, a damaged file a third."""
+    folder, clock = Volatile(), Seconds()
+    first = await begun(folder)
+    await first.put(report())
+    folder.names["change-00000001.log"].live[40] ^= 1
+    said: list[str] = []
+    spool = Spool(folder, limits=SMALL, wall=Seconds(1.0), monotonic=clock, say=said.append)
+    await spool.start()
+    folder.refuse = 28
+    for _ in range(3):
+        await spool.put(report())
+    folder.refuse = None
+    clock.now += 31
+    await spool.put(report())
+    await spool.close()
+    assert [
+        "spool: change-00000001.log is damaged; what can be read of it is still sent",
+        "spool: No space left on device; reports are held in memory meanwhile",
+        "spool: reports are on disk again",
+    ] == said
 
 
 def test_a_part_of_a_batch() -> None:
