@@ -79,12 +79,12 @@ class Reading:
             plan = plan_of(held)
             number += piece.count(b"\n", known, start)
             known = start
-            place = Place(piece, start, min(end, start + LINE_CAP), number)
+            stop = min(end, start + LINE_CAP)
             if plan.searched:
-                _, came = self._take(place, plan, search)
+                _, came = self._take(Place(piece, start, stop, number), plan, search)
                 again += came
             if plan.numbers:
-                shown = decoded(piece[start : place.stop])
+                shown = decoded(piece[start:stop])
                 if said := numbers(shown):
                     self._drawing.add(said, number, shown)
         line, self._line = self._line, number + piece.count(b"\n", known)

@@ -54,11 +54,11 @@ class Drawing:
         self._steps: deque[Point] = deque(maxlen=most)
         self._micro: deque[Point] = deque(maxlen=most)
         self._count = self._bad = 0
-        self._quotes: dict[str, Quote] = {}
+        self._quotes: dict[str, tuple[int, str, int | None]] = {}
 
     def add(self, said: Numbers, line: int, text: str) -> None:
         """Take what a line says; its text is kept only as long as it is the first or the last."""
-        quote = Quote(line=line, text=text[:QUOTED], step=said.step)
+        quote = (line, text, said.step)
         if said.loss is not None:
             self._loss(said.loss, quote)
         if said.step_ms is not None:
@@ -83,7 +83,7 @@ class Drawing:
         )
         self._count += not said.micro
 
-    def _loss(self, loss: float, quote: Quote) -> None:
+    def _loss(self, loss: float, quote: tuple[int, str, int | None]) -> None:
         if math.isfinite(loss):
             self._quotes["finite"] = quote
             return
@@ -94,9 +94,13 @@ class Drawing:
     def curve(self) -> Curve:
         """Return what was drawn: whole steps, or their passes where no whole step is timed."""
         points = self._steps or self._micro
+        quotes = {
+            name: Quote(line=line, text=text[:QUOTED], step=step)
+            for name, (line, text, step) in self._quotes.items()
+        }
         return Curve(
             points=tuple(points),
             count=self._count or len(self._micro),
             bad=self._bad,
-            **self._quotes,
+            **quotes,
         )

@@ -23,7 +23,9 @@ NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,4})?|(?i:nan|inf(?:in
 ITERATION = re.compile(r"\biteration\s{0,12}(?P<step>\d{1,12})/")
 # The cells that are read, by the end of their names. Of all that ends in "loss" it is the loss
 # itself: not a scale, not the extra terms of experts.
-ELAPSED = "elapsed time per iteration (ms)"
+ELAPSED = "| elapsed time per iteration (ms):"
+BATCH = "| global batch size:"
+GRADIENT = "| grad norm:"
 LOSS = re.compile(r"(?:[\w-]{1,20} )?loss")
 
 # [2026-11-30 02:11:09,120] [INFO] [logging.py:96:log_dist] [Rank 0] time (ms) | fwd: 0.59 |
@@ -59,8 +61,8 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def numbers(text: str) -> Numbers | None:
     """Return what a line says in the forms above, None where it says nothing."""
-    if "elapsed time per iteration" in text and (hit := ITERATION.search(text)):
-        return _iteration(int(hit["step"]), text)
+    if "elapsed time per iteration" in text and (step := _step(text)) is not None:
+        return _iteration(step, text)
     if hit := TIMERS.search(text):
         return _timers(dict(_cells(hit["cells"])))
     if hit := BLOCK.search(text):
@@ -77,22 +79,32 @@ def _cells(text: str) -> Iterator[tuple[str, float]]:
             continue
 
 
+def _step(text: str) -> int | None:
+    # Looking for a word is faster than looking for a pattern.
+    at = text.find("iteration")
+    while at >= 0:
+        if hit := ITERATION.match(text, at):
+            return int(hit["step"])
+        at = text.find("iteration", at + 9)
+    return None
+
+
 def _iteration(step: int, text: str) -> Numbers:
     # Looked for one by one: the line has a dozen cells, and a log millions of such lines.
-    batch = _finite(_cell(text, "global batch size"))
+    batch = _finite(_cell(text, BATCH))
     return Numbers(
         step=step,
         loss=_loss(text),
-        grad_norm=_cell(text, "grad norm"),
+        grad_norm=_cell(text, GRADIENT),
         step_ms=_finite(_cell(text, ELAPSED)),
         batch=None if batch is None else int(batch),
     )
 
 
-def _cell(text: str, name: str) -> float | None:
-    """Return the number of the cell of this name."""
-    at = text.find(f"| {name}:")
-    return None if at < 0 else _number(text, at + len(name) + 3)
+def _cell(text: str, head: str) -> float | None:
+    """Return the number of the cell that begins with *head*."""
+    at = text.find(head)
+    return None if at < 0 else _number(text, at + len(head))
 
 
 def _number(text: str, at: int) -> float | None:
