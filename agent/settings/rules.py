@@ -161,9 +161,13 @@ def _one(place: Place) -> None:
     try:
         (KernelRuleTable if kernel else RuleTable).model_validate(table)
     except ValidationError as problem:
-        first = problem.errors()[0]
+        # A key that is misspelt is missing too, and says more.
+        first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
         key = str(first["loc"][0]) if first["loc"] else "rule"
-        raise place.mistake(key, SAID.get(first["type"], str(first["msg"]))) from None
+        why = SAID.get(first["type"], str(first["msg"]))
+        close = near(key, RuleTable.model_fields) if first["type"] == "extra_forbidden" else None
+        why += f"; did you mean {close}?" if close else ""
+        raise place.mistake(key, why) from None
     made = rule.made("", table, KernelRule if kernel else rule.Rule)
     for key, why in objections(made):
         raise place.mistake(key, why, _at(getattr(made, key)))
