@@ -52,6 +52,9 @@ def serve(config: str | None, **options: object) -> None:
 
         with broken(path):
             SqliteStore.prepare(path)
+        # SQLite lets go of the interpreter in each statement, and a busy loop gives it back only
+        # after this time: with the usual 5 ms the writer would wait longer than it writes.
+        sys.setswitchinterval(0.0002)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(run())
 

@@ -20,10 +20,14 @@ import msgspec
 import psutil
 
 from aggregator import credentials
-from aggregator.store.bodies import zstd
 from aggregator.store.sqlite import access
 from aggregator.store.sqlite.migrations import connect, migrate
 from aggregator.wire import MEDIA_TYPE, Part, Report
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 NODES, PORT, TARGET, TARGET_P99_MS = 16, 29_837, 5000, 50
 GAUGES = {f"gpu{n}.{name}": 41.5 + n for n in range(8) for name in ("celsius", "watts", "mhz")}

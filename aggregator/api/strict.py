@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -28,20 +29,20 @@ def object_of(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
         raise Refused("not JSON") from None
     if depth(text) > DEEPEST:
         raise Refused(f"nested deeper than {DEEPEST}")
-    return _loaded(text)
+    return _loaded(text, number=_finite)
 
 
 def check(text: bytes | memoryview) -> None:
     """Raise Refused for duplicate keys and deep nesting in what was read as JSON already."""
     if depth(bytes(text)) > DEEPEST:
         raise Refused(f"nested deeper than {DEEPEST}")
-    _loaded(bytes(text))
+    _loaded(bytes(text), number=None)
 
 
-def _loaded(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _loaded(text: bytes, number: Callable[[str], float] | None) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Return what valid JSON holds; values that a typed decoder passes over are looked at here."""
     try:
-        return json.loads(text.decode(), object_pairs_hook=_once, parse_float=_finite)
+        return json.loads(text.decode(), object_pairs_hook=_once, parse_float=number)
     except Refused:
         raise
     except UnicodeDecodeError:

@@ -1,6 +1,7 @@
 """JSON under zstd, as all larger values lie in a store."""
 
 import sys
+import threading
 from typing import Any
 
 import msgspec
@@ -15,9 +16,19 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
+class _Own(threading.local):
+    """One compressor a thread for all bodies: to make one takes longer than to compress with it."""
+
+    def __init__(self) -> None:
+        self.compressor = zstd.ZstdCompressor(LEVEL)
+
+
+_own = _Own()
+
+
 def pack(value: object) -> bytes:
     """Return *value* as JSON under zstd."""
-    return zstd.compress(_encode(value), LEVEL)
+    return _own.compressor.compress(_encode(value), zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def unpack(packed: bytes | None) -> Any:  # noqa: ANN401 - whatever was packed

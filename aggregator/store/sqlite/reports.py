@@ -21,7 +21,7 @@ KEEP = """INSERT OR REPLACE INTO nodes (boot_id, sequence, beat, verdict, produc
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """The row of a node, in the order of its columns."""
+    """The row of a node, in the order of its columns; what is large is unpacked meanwhile."""
 
     boot_id: str
     sequence: int
@@ -35,9 +35,14 @@ class Row(msgspec.Struct, kw_only=True):
     received: float
     sent: float
     snapshot_received: float | None
-    findings: bytes | None
-    parts: bytes | None
-    versions: bytes | None
+    findings: Sequence[Mapping[str, Any]]
+    parts: tuple[PartSeen, ...]
+    versions: Mapping[str, str]
+
+    def columns(self) -> tuple[Any, ...]:
+        """Return the values as they are written."""
+        *small, findings, parts, versions = msgspec.structs.astuple(self)
+        return (*small, *(pack(large) if large else None for large in (findings, parts, versions)))
 
 
 def append(
@@ -57,14 +62,23 @@ def append(
         rows[arrival.node] = row
         accepted += new
     for node, row in rows.items():
-        connection.execute(KEEP, (*msgspec.structs.astuple(row), node))
+        connection.execute(KEEP, (*row.columns(), node))
     return Appended(accepted=accepted, duplicates=len(arrivals) - accepted)
 
 
 def known(connection: sqlite3.Connection, node: str) -> Row | None:
     """Return the row of a node."""
     found = connection.execute(KNOWN, (node,)).fetchone()
-    return Row(**dict(zip(Row.__struct_fields__, found, strict=True))) if found else None
+    if found is None:
+        return None
+    *small, findings, parts, versions = found
+    values = (
+        *small,
+        unpack(findings) or (),
+        msgspec.convert(unpack(parts) or (), tuple[PartSeen, ...]),
+        unpack(versions) or {},
+    )
+    return Row(**dict(zip(Row.__struct_fields__, values, strict=True)))
 
 
 def _insert(
@@ -104,9 +118,9 @@ def _first(connection: sqlite3.Connection, arrival: Arrival, received: float) ->
         received=received,
         sent=arrival.sent,
         snapshot_received=None,
-        findings=None,
-        parts=None,
-        versions=None,
+        findings=(),
+        parts=(),
+        versions={},
     )
     _apply(connection, row, arrival, received)
     return row
@@ -124,8 +138,8 @@ def _apply(connection: sqlite3.Connection, row: Row, arrival: Arrival, received:
     if arrival.whole:
         _identity(connection, row, arrival, received)
         row.snapshot_received = received
-        row.findings = pack(arrival.changed) if arrival.changed else None
-        row.versions = pack(arrival.versions) if arrival.versions else None
+        row.findings = arrival.changed
+        row.versions = arrival.versions
     elif arrival.changed or arrival.cleared:
         row.findings = _merged(row.findings, arrival.changed, arrival.cleared)
     row.sequence = arrival.sequence
@@ -154,13 +168,12 @@ def _new_boot(connection: sqlite3.Connection, row: Row, arrival: Arrival, receiv
 
 
 def _merged(
-    packed: bytes | None, changed: Sequence[Mapping[str, Any]], cleared: Sequence[str]
-) -> bytes | None:
+    known: Sequence[Mapping[str, Any]], changed: Sequence[Mapping[str, Any]], cleared: Sequence[str]
+) -> list[Mapping[str, Any]]:
     """Lay a change over the findings; a finding is known by its fingerprint, else by its id."""
-    findings = {name(finding): finding for finding in unpack(packed) or ()}
+    findings = {name(finding): finding for finding in known}
     findings |= {name(finding): finding for finding in changed}
-    left = [finding for key, finding in findings.items() if key not in set(cleared)]
-    return pack(left) if left else None
+    return [finding for key, finding in findings.items() if key not in set(cleared)]
 
 
 def name(finding: Mapping[str, Any]) -> str:
@@ -171,10 +184,9 @@ def name(finding: Mapping[str, Any]) -> str:
 def _identity(connection: sqlite3.Connection, row: Row, arrival: Arrival, received: float) -> None:
     """Follow the parts of a snapshot by their serials, where anything of it changed."""
     parts = tuple(sorted(arrival.parts))
-    packed = pack(parts) if parts else row.parts
-    if packed == row.parts and arrival.machine == row.machine:
+    if parts in ((), row.parts) and arrival.machine == row.machine:
         return
-    before = [part["serial"] for part in unpack(row.parts) or ()]
+    before = [part.serial for part in row.parts]
     now = {(part.kind, part.serial): part for part in parts}
     elsewhere = _owners(connection, arrival.node, list(now.values()))
     for noticed in identity.of_machine(
@@ -191,7 +203,7 @@ def _identity(connection: sqlite3.Connection, row: Row, arrival: Arrival, receiv
         " since = CASE WHEN node = excluded.node THEN since ELSE excluded.since END",
         [(p.kind, p.serial, arrival.node, p.slot, received) for p in now.values()],
     )
-    row.parts = packed
+    row.parts = parts or row.parts
 
 
 def _owners(connection: sqlite3.Connection, node: str, parts: Sequence[PartSeen]) -> dict[str, str]:

@@ -18,6 +18,7 @@ Work = Callable[[sqlite3.Connection], T]
 
 GROUP = 64
 WAITING = 1024
+GATHER_S = 0.002
 
 
 class Item(msgspec.Struct):
@@ -42,6 +43,7 @@ class Writer:
         self.seconds = 0.0
         self.commits = 0
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._never = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -69,11 +71,16 @@ class Writer:
             self._serve()
 
     def _serve(self) -> None:
+        crowd = False
         while (item := self._queue.get()) is not None:
             group = [item]
+            if crowd:
+                # Many are sending: what comes within this time shares the commit.
+                self._never.wait(GATHER_S)
             ends = self._fill(group)
             self._handle(group)
             answer(group)
+            crowd = self.writes and len(group) > 1
             if ends:
                 return
 
