@@ -1,6 +1,7 @@
 """`gpudiag agent`: the daemon on this node."""
 
 import asyncio
+import faulthandler
 import os
 import random
 import sys
@@ -47,6 +48,8 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     def read() -> Settings:
         return open_node(None, None, load(config or SETTINGS, must_exist=config is not None), ())[1]
 
+    # A watchdog's SIGABRT shows where the loop stood.
+    faulthandler.enable()
     place = _folder(folder)
     node, settings, _ = open_node(None, None, read(), ())
     listening = endpoint.bind(Path(path))

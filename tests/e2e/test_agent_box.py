@@ -1,0 +1,106 @@
+"""The units in a whole systemd of their own: started, reloaded, killed by the watchdog, stopped."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.serial,
+    pytest.mark.tool("systemd-nspawn", "unshare"),
+    pytest.mark.timeout(240),
+]
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Boot the box, and return the folder of what was seen in it."""
+    folder = tmp_path_factory.mktemp("box")
+    (folder / "probe").write_text((HERE / "probe.sh").read_text())
+    argv: list[str | Path] = ["sh", HERE / "box.sh", folder, sys.executable, HERE.parents[1]]
+    done = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", *argv],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert (folder / "share" / "journal").exists(), done
+    return folder / "share"
+
+
+def shown(path: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in path.read_text().splitlines())
+
+
+def status(path: Path) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(path.read_text())
+    return answer
+
+
+def test_it_starts_and_walks(box: Path) -> None:
+    """READY reached systemd, the status line is the walk's, and nothing was restarted."""
+    seen = shown(box / "started")
+
+    assert ("active", True, "0") == (
+        seen["ActiveState"],
+        "walk 1 took" in seen["StatusText"],
+        seen["NRestarts"],
+    )
+
+
+def test_the_sandbox_blinds_no_check_and_raises_no_alarm(box: Path) -> None:
+    """Inside its unit nothing is found that is not there; only the box's own lack is unseen."""
+    findings = status(box / "status.json")["diagnosis"]["findings"]
+    unseen = {f["check"] for f in findings if "/dev/kmsg is not shown to this" in f["message"]}
+
+    assert [] == [
+        f["message"] for f in findings if f["severity"] != "info" or f["check"] not in unseen
+    ]
+
+
+def test_it_reloads(box: Path) -> None:
+    """systemctl reload ends well, and the process stays."""
+    before, after = shown(box / "started"), shown(box / "after_reload")
+
+    assert ("reloaded\n", before["MainPID"], "settings read") == (
+        (box / "reload").read_text(),
+        after["MainPID"],
+        after["StatusText"],
+    )
+
+
+def test_a_loop_that_stands_still_is_killed_and_its_cause_kept(box: Path) -> None:
+    """R27: without walks the watchdog ends it; the next run runs, and says how and where."""
+    again, journal = status(box / "again.json")["agent"], (box / "journal").read_text()
+    seen = shown(box / "restarted")
+
+    assert ("1", "active", True, True, True) == (
+        seen["NRestarts"],
+        seen["ActiveState"],
+        "no walk was finished within WatchdogSec (watchdog" in again["ended_before"],
+        "Failed with result 'watchdog'" in journal,
+        "Fatal Python error: Aborted" in journal,
+    )
+
+
+def test_it_stops_in_time_with_frozen_helpers(box: Path) -> None:
+    """With every helper stopped by a signal, systemctl stop takes under 5 s and ends well."""
+    seen = shown(box / "stopped")
+
+    assert ("inactive", "success", True) == (
+        seen["ActiveState"],
+        seen["Result"],
+        int((box / "stop_ms").read_text()) < 5000,
+    )
+
+
+def test_the_reader_s_socket_stays(box: Path) -> None:
+    """The agent's end takes its own socket away, and not the reader's beside it."""
+    assert "reader.sock\n" == (box / "sockets").read_text()
