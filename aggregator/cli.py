@@ -1,7 +1,6 @@
 """`gpudiag-aggregator`: serve, token create, migrate."""
 
 import asyncio
-import contextlib
 import fcntl
 import importlib
 import importlib.util
@@ -138,8 +137,10 @@ def folder(path: Path) -> Path:
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Hold the folder: two servers on one database would each believe their own memory."""
-    lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with contextlib.closing(os.fdopen(lock, "w")):
+    from aggregator.store.sqlite.migrations import make  # noqa: PLC0415 - help is instant without it
+
+    make(path / "lock")
+    with (path / "lock").open("r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

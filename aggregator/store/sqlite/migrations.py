@@ -1,5 +1,6 @@
 """The tables, step by step: one function for each schema number, never changed after a release."""
 
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -89,7 +90,7 @@ def migrate(path: Path, *, steps: int = len(MIGRATIONS)) -> tuple[int, int]:
 
     Before anything is changed a whole copy is written beside it, `<name>.schema-<number>`.
     """
-    path.touch(mode=0o600)
+    make(path)
     with closing(connect(path)) as connection:
         before = version(connection)
         if before > len(MIGRATIONS):
@@ -104,9 +105,17 @@ def migrate(path: Path, *, steps: int = len(MIGRATIONS)) -> tuple[int, int]:
         return before, version(connection)
 
 
+def make(path: Path) -> None:
+    """Make a file that only the folder's owner reads, also where root makes it for a service."""
+    path.touch(mode=0o600)
+    if os.geteuid() == 0:
+        folder = path.parent.stat()
+        os.chown(path, folder.st_uid, folder.st_gid)
+
+
 def _copy(connection: sqlite3.Connection, to: Path) -> None:
     to.unlink(missing_ok=True)
-    to.touch(mode=0o600)
+    make(to)
     connection.execute("VACUUM INTO ?", (str(to),))
 
 

@@ -1,5 +1,6 @@
 """Steps from one schema to the next."""
 
+import os
 import sqlite3
 import stat
 from collections.abc import Callable
@@ -39,6 +40,15 @@ def test_new(tmp_path: Path) -> None:
         second,
         stat.S_IMODE(path.stat().st_mode),
     )
+
+
+@pytest.mark.root
+def test_made_by_root(tmp_path: Path) -> None:
+    """What root makes for a service belongs to the service, as its folder does."""
+    os.chown(tmp_path, 4321, 4322)
+    migrations.migrate(tmp_path / "db")
+    made = (tmp_path / "db").stat()
+    assert (4321, 4322) == (made.st_uid, made.st_gid)
 
 
 def test_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
