@@ -29,7 +29,8 @@ def until(true: Callable[[], Any], what: str) -> Any:
 class Agent:
     """The process, the socket on which it notifies, and its log."""
 
-    def __init__(self, folder: Path, settings: str) -> None:
+    def __init__(self, folder: Path, settings: str, program: tuple[str, ...]) -> None:
+        self.program = program
         self.folder = folder
         self.socket = str(folder / "agent.sock")
         self.config = folder / "gpudiag.toml"
@@ -41,7 +42,7 @@ class Agent:
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        argv = [sys.executable, "-I", "-m", "agent", "agent", "--config", str(self.config)]
+        argv = [sys.executable, "-I", *self.program, "agent", "--config", str(self.config)]
         argv += ["--state", str(self.folder / "state"), "--socket", self.socket]
         notify = {"NOTIFY_SOCKET": str(self.folder / "notify")}
         return subprocess.Popen(argv, stderr=self.errors, env={**os.environ, **notify})
@@ -90,9 +91,13 @@ class Agent:
 
 
 @contextmanager
-def agent(folder: Path, settings: str = '[agent]\nmetrics = ""\n') -> Iterator[Agent]:
-    """Run an agent for as long as the block."""
-    one = Agent(folder, settings)
+def agent(
+    folder: Path,
+    settings: str = '[agent]\nmetrics = ""\n',
+    program: tuple[str, ...] = ("-m", "agent"),
+) -> Iterator[Agent]:
+    """Run an agent for as long as the block; *program* is what Python is given to run."""
+    one = Agent(folder, settings, program)
     try:
         yield one
     finally:

@@ -16,7 +16,9 @@ UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
 def copies(tmp_path: Path) -> Path:
     """Copy the units; their programs are installed nowhere here, so that /bin/true stands in."""
     for path in UNITS.glob("gpudiag-*"):
-        text = re.sub(r"^ExecStart=.*$", "ExecStart=/bin/true", path.read_text(), flags=re.M)
+        text = re.sub(
+            r"^ExecStart=.*$", "ExecStart=/bin/true", path.read_text(), flags=re.MULTILINE
+        )
         (tmp_path / path.name).write_text(text)
     return tmp_path
 

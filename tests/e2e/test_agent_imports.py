@@ -1,0 +1,44 @@
+"""What the daemon imports, exactly: every node pays for it in memory, all the time."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.agents import agent
+from tests.test_imports import SITE, STRUCTS, WATCHED
+
+BARE = {"asyncio", "click", "hyperscan", "structlog"} | STRUCTS
+# Someone wrote a settings file: pydantic says what is wrong in it.
+SETTINGS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
+HTTP = {
+    "aiohappyeyeballs",
+    "aiohttp",
+    "aiosignal",
+    "attr",
+    "backports",
+    "frozenlist",
+    "idna",
+    "multidict",
+    "propcache",
+    "yarl",
+}
+NEVER = {"rich", "jinja2", "cryptography", "kubernetes", "psutil", "pynvml", "requests", "yaml"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param('[agent]\nmetrics = ""\n', BARE | SETTINGS, id="no endpoint"),
+        pytest.param("", BARE | HTTP, id="endpoint"),
+    ],
+)
+def test_what_the_daemon_imports(tmp_path: Path, settings: str, expected: set[str]) -> None:
+    """One HTTP library where one is used, pydantic where there is a file, and never rich."""
+    out = tmp_path / "imported.json"
+    with agent(tmp_path, settings, ("-c", WATCHED, str(out), SITE)) as one:
+        one.told("WATCHDOG=1")
+        one.end()
+    imported = set(json.loads(out.read_text()))
+
+    assert (set(), expected) == (imported & NEVER, imported)
