@@ -120,9 +120,9 @@ def test_without_a_place_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
 def test_root_keeps_to_the_systems_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user's environment does not lead root anywhere; a user's own is where XDG has it."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/home/u1042/cache")
-    monkeypatch.setattr(rule_cache.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     root = rule_cache.place()
-    monkeypatch.setattr(rule_cache.os, "geteuid", lambda: 1042)
+    monkeypatch.setattr("os.geteuid", lambda: 1042)
 
     assert ("/var/cache/gpudiag", "/home/u1042/cache/gpudiag") == (root, rule_cache.place())
 

@@ -95,8 +95,13 @@ def test_a_mark_stands_where_toml_ends() -> None:
 
 def test_the_last_good_set_stays() -> None:
     """What runs on keeps its rules while the site's file is broken, and knows why."""
+
+    def broken() -> str:
+        checked([RuleFile(NAME, "x")])
+        return "newer"
+
     good, nothing = renewed("old", lambda: "new")
-    kept, wrong = renewed(good, lambda: checked([RuleFile(NAME, "x")]) or "newer")
+    kept, wrong = renewed(good, broken)
 
     assert ("new", None, "new", True) == (good, nothing, kept, isinstance(wrong, Mistake))
 
