@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from typing import Protocol
 
@@ -30,7 +30,7 @@ PIECE = 262_144
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of POST /v1/reports: bytes as sent and unpacked, lines, seconds for the body.
 
-    `in_flight` is for all bodies that are read at the same time.
+    `in_flight` is for all bodies that are read or judged at the same time, unpacked.
     """
 
     sent: int = 4 * 2**20
@@ -91,8 +91,15 @@ class Gzip:
         return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
 
 
-async def body(request: web.Request, *, sent: int, unpacked: int, seconds: float) -> bytearray:
-    """Read the body within its bounds; the caller is known already."""
+async def body(
+    request: web.Request,
+    *,
+    sent: int,
+    unpacked: int,
+    seconds: float,
+    hold: Callable[[int], None] = lambda _: None,
+) -> bytearray:
+    """Read the body within its bounds; *hold* is told of each piece, and may refuse it."""
     if (request.content_length or 0) > sent:
         raise _too_large(sent, "as sent")
     unpacker = _unpacker(request)
@@ -100,6 +107,7 @@ async def body(request: web.Request, *, sent: int, unpacked: int, seconds: float
         async with asyncio.timeout(seconds):
             whole = bytearray()
             async for piece in _pieces(request, unpacker, sent):
+                hold(len(piece))
                 whole += piece
                 if len(whole) > unpacked:
                     raise _too_large(unpacked, "unpacked")

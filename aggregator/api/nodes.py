@@ -85,10 +85,9 @@ async def history(request: web.Request, caller: Token) -> web.Response:
     before = cursor(asked.cursor)
     if before is not None and not (before.isascii() and before.isdigit() and len(before) < 19):  # noqa: PLR2004 - digits of 2**63
         raise wrong_cursor()
-    found = await store.history(request.match_info["node"], int(before or NEWEST), asked.limit + 1)
-    shown = found[: asked.limit]
-    behind = to_cursor(str(shown[-1].id)) if len(found) > len(shown) else None
-    return answer(documents.History(items=tuple(_past(one) for one in shown), next=behind))
+    found = await store.history(request.match_info["node"], int(before or NEWEST), asked.limit)
+    behind = to_cursor(str(found.items[-1].id)) if found.more else None
+    return answer(documents.History(items=tuple(_past(one) for one in found.items), next=behind))
 
 
 def _past(past: Past) -> documents.Past:

@@ -1,6 +1,7 @@
 """POST /v1/reports: answered after all of it is on disk."""
 
 from http import HTTPStatus
+from typing import Self
 
 import msgspec
 from aiohttp import web
@@ -21,9 +22,13 @@ async def post(request: web.Request, caller: Token) -> web.Response:
     node = caller.node
     assert node is not None
     limits = aggregator.bounds
-    with _room(aggregator, request.content_length or limits.sent):
+    with Room(aggregator) as room:
         body = await bounds.body(
-            request, sent=limits.sent, unpacked=limits.unpacked, seconds=limits.seconds
+            request,
+            sent=limits.sent,
+            unpacked=limits.unpacked,
+            seconds=limits.seconds,
+            hold=room.hold,
         )
         lines = _lines(body, limits.lines)
         taken = await intake.take(lines, node, limits.line)
@@ -44,23 +49,30 @@ async def post(request: web.Request, caller: Token) -> web.Response:
     return web.Response(body=_encode(receipt), content_type="application/json")
 
 
-class _room:  # noqa: N801 - it reads as the word of a with statement
-    """Holds a share of what all bodies together may take in memory."""
+class Room:
+    """What one body takes of the memory for all of them; given back at the end."""
 
-    def __init__(self, aggregator: Aggregator, size: int) -> None:
+    def __init__(self, aggregator: Aggregator) -> None:
         self.aggregator = aggregator
-        self.size = min(size, aggregator.bounds.sent)
+        self.size = 0
 
-    def __enter__(self) -> None:
-        if self.aggregator.in_flight + self.size > self.aggregator.bounds.in_flight:
+    def __enter__(self) -> Self:
+        """Begin with nothing."""
+        return self
+
+    def hold(self, size: int) -> None:
+        """Take more, or refuse the body."""
+        if self.aggregator.in_flight + size > self.aggregator.bounds.in_flight:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "too much is being read already",
                 headers={"Retry-After": "5"},
             )
-        self.aggregator.in_flight += self.size
+        self.aggregator.in_flight += size
+        self.size += size
 
     def __exit__(self, *_: object) -> None:
+        """Give it back."""
         self.aggregator.in_flight -= self.size
 
 

@@ -36,7 +36,7 @@ def of_machine(
         text = f"{node} is another machine now: none of its {len(old)} known serial numbers is left"
         noticed.append(Noticed(kind="replaced", text=text, key=",".join(sorted(new))))
     elif _differs(machine) and old & new:
-        text = f"{node} was installed anew: the same parts, another machine id"
+        text = f"{node} was installed anew or got another board: known parts, another machine id"
         noticed.append(Noticed(kind="reimaged", text=text, key=machine[1] or ""))
     return noticed
 

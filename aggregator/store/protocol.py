@@ -9,10 +9,10 @@ from aggregator.store.records import (
     Appended,
     Arrival,
     Counts,
+    History,
     Maintenance,
     NodeRecord,
     NodeWhole,
-    Past,
     Switch,
     Token,
 )
@@ -46,7 +46,7 @@ class Store(Protocol):
     async def node(self, node: str, now: float) -> NodeWhole | None:
         """Return one node with findings, parts, versions and its newest events."""
 
-    async def history(self, node: str, before: int, limit: int) -> list[Past]:
+    async def history(self, node: str, before: int, limit: int) -> History:
         """Return stored reports of a node, newest first, with ids below *before*."""
 
     async def token(self, token_id: str) -> Token | None:

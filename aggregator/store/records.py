@@ -88,6 +88,13 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of stored reports; `more` tells that older ones are there."""
+
+    items: tuple[Past, ...]
+    more: bool
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """Something that the aggregator noticed of a node by itself."""
 

@@ -17,6 +17,8 @@ from aggregator.settings import Tls
 from aggregator.tls import Certificates
 from tests.aggregator.test_crash import free_port
 
+pytestmark = pytest.mark.tool("openssl")
+
 CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 

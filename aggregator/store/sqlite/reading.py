@@ -8,9 +8,10 @@ import msgspec
 
 from aggregator.fleet.states import state
 from aggregator.store.bodies import text, unpack
-from aggregator.store.records import Counts, Event, NodeRecord, NodeWhole, PartSeen, Past
+from aggregator.store.records import Counts, Event, History, NodeRecord, NodeWhole, PartSeen, Past
 
 EVENTS = 50
+PAGE_BYTES = 4 * 2**20
 COLUMNS = """n.node, n.boot_id, n.sequence, n.verdict, n.product, n.machine, n.simulated,
     n.dropped, n.first_seen, n.received, n.sent, n.snapshot_received, m.until, m.body"""
 FROM = "FROM nodes n LEFT JOIN maintenance m ON m.node = n.node AND m.until > ?"
@@ -55,17 +56,22 @@ def _record(row: tuple[Any, ...]) -> NodeRecord:
     return NodeRecord(**fields)
 
 
-def history(connection: sqlite3.Connection, name: str, before: int, limit: int) -> list[Past]:
-    """Return a page of reports, newest first."""
+def history(connection: sqlite3.Connection, name: str, before: int, limit: int) -> History:
+    """Return a page of reports, newest first; it ends early where their bodies are large."""
     rows = connection.execute(
         "SELECT id, boot_id, sequence, kind, sent, received, verdict, body FROM reports"
         " WHERE node = ? AND id < ? ORDER BY id DESC LIMIT ?",
-        (name, before, limit),
+        (name, before, limit + 1),
     )
-    return [
-        Past(**dict(zip(Past.__struct_fields__, (*row[:-1], text(row[-1])), strict=True)))
-        for row in rows
-    ]
+    items: list[Past] = []
+    size = 0
+    for row in rows:
+        if len(items) == limit or size > PAGE_BYTES:
+            return History(items=tuple(items), more=True)
+        values = (*row[:-1], text(row[-1]))
+        items.append(Past(**dict(zip(Past.__struct_fields__, values, strict=True))))
+        size += len(items[-1].body)
+    return History(items=tuple(items), more=False)
 
 
 def counts(connection: sqlite3.Connection, now: float, listening_since: float) -> Counts:

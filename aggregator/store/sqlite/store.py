@@ -10,10 +10,10 @@ from aggregator.store.records import (
     Appended,
     Arrival,
     Counts,
+    History,
     Maintenance,
     NodeRecord,
     NodeWhole,
-    Past,
     Switch,
     Token,
 )
@@ -58,7 +58,7 @@ class SqliteStore:
         """Return one node."""
         return await self._reader.do(partial(reading.node, name=node, now=now))
 
-    async def history(self, node: str, before: int, limit: int) -> list[Past]:
+    async def history(self, node: str, before: int, limit: int) -> History:
         """Return a page of reports."""
         return await self._reader.do(
             partial(reading.history, name=node, before=before, limit=limit)

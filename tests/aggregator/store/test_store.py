@@ -33,7 +33,7 @@ async def test_any_order(store: Store) -> None:
     batches = [chance.sample(given, 20) for _ in range(12)] + [given]
     chance.shuffle(batches)
     answers = await asyncio.gather(*(store.append(batch, NOW) for batch in batches))
-    stored = [past.sequence for past in await store.history("gpu-001", 2**62, 1000)]
+    stored = [past.sequence for past in (await store.history("gpu-001", 2**62, 1000)).items]
     assert (60, list(range(60)), 240) == (
         sum(answer.accepted for answer in answers),
         sorted(stored),
@@ -49,7 +49,7 @@ async def test_failure_is_alone(store: Store) -> None:
     kept = await store.history("gpu-001", 2**62, 100)
     assert ([True, True, True, False, True, True], 5) == (
         [isinstance(answer, Appended) for answer in answers],
-        len(kept),
+        len(kept.items),
     )
 
 
@@ -114,11 +114,25 @@ async def test_old_heartbeat(store: Store) -> None:
     assert [1, 0, 0, 1] == [answer.accepted for answer in answers]
 
 
+async def test_large_history(store: Store) -> None:
+    """A page of large reports ends before it is too large, and says that there is more."""
+    large = {"findings": [], "text": "x" * 900_000}
+    await store.append(arrivals(*(snapshot(n, diagnosis=large) for n in range(9))), NOW)
+    page = await store.history("gpu-001", 2**62, 9)
+    rest = await store.history("gpu-001", page.items[-1].id, 9)
+    assert ([8, 7, 6, 5, 4], True, [3, 2, 1, 0], False) == (
+        [past.sequence for past in page.items],
+        page.more,
+        [past.sequence for past in rest.items],
+        rest.more,
+    )
+
+
 async def test_expired(store: Store) -> None:
     """What is older than it is to be kept goes; what is known of its node stays."""
     await store.append(arrivals(snapshot(1)), NOW)
     await store.append(arrivals(snapshot(2)), NOW + 100)
     gone = await store.expire(NOW + 150, 100)
-    left = [past.sequence for past in await store.history("gpu-001", 2**62, 10)]
+    left = [past.sequence for past in (await store.history("gpu-001", 2**62, 10)).items]
     found: Any = await store.node("gpu-001", NOW)
     assert (1, [2], 2) == (gone, left, len(found.parts))
