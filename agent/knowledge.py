@@ -147,7 +147,7 @@ def _key(held: Sequence[RuleFile]) -> str:
     import hyperscan  # noqa: PLC0415 - commands that search nothing do without
 
     digest = blake2b(digest_size=16)
-    for part in (BUILD, hyperscan.__version__, _processor()):
+    for part in (BUILD, str(vars(hyperscan)["__version__"]), _processor()):
         digest.update(part.encode() + b"\0")
     for file in held:
         digest.update(f"{file.name}\0{len(file.text)}\0{file.text}".encode())

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge import knowledge
-from diagnostics.rules import reading as module
-from diagnostics.rules.dense import LEAST_LINES, kinds
+from diagnostics.rules.dense import LEAST_LINES, Kind, kinds
 from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen
 
@@ -77,8 +76,12 @@ def test_times_alone_make_no_kind() -> None:
 def test_a_dense_log_is_read_by_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million equal lines do not go through the search one by one."""
     asked: list[int] = []
-    plain = module.kinds
-    monkeypatch.setattr(module, "kinds", lambda piece: asked.append(1) or plain(piece))
+
+    def counted(piece: bytes) -> list[Kind] | None:
+        asked.append(len(piece))
+        return kinds(piece)
+
+    monkeypatch.setattr("diagnostics.rules.reading.kinds", counted)
     line = b"[    1.000000] NVRM: Xid (PCI:0000:4e:00): 31, pid=1, name=x, MMU Fault\n"
     reading = Reading(knowledge(), "some.log")
     for _ in range(4):
