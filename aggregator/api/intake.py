@@ -13,6 +13,7 @@ from aggregator.store.records import Arrival, PartSeen
 from aggregator.wire import SCHEMA, Report
 
 SLICE_S = 0.01
+LARGE = 65_536
 NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 ID = re.compile(r"[\x21-\x7e]{1,128}")
 VERDICTS = frozenset(("ok", "warning", "fault", "unknown"))
@@ -38,10 +39,16 @@ class Taken(msgspec.Struct):
 async def take(lines: Sequence[memoryview], node: str, longest: int) -> Taken:
     """Judge lines; the loop goes on meanwhile."""
     taken = Taken([], {})
+    loop = asyncio.get_running_loop()
     until = time.perf_counter() + SLICE_S
     for number, line in enumerate(lines):
         try:
-            taken.arrivals.append(arrival(line, node, longest))
+            if len(line) > LARGE:
+                # It would hold the loop for longer than anybody else should wait.
+                found = await loop.run_in_executor(None, arrival, line, node, longest)
+            else:
+                found = arrival(line, node, longest)
+            taken.arrivals.append(found)
         except Foreign as refused:
             taken.foreign += 1
             taken.rejected[number] = str(refused)

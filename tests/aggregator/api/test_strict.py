@@ -32,7 +32,9 @@ def test_depth(value: dict[str, Any], more: int) -> None:
     nested: Any = {"pad": [[]] * 70, "it": value}
     for _ in range(more):
         nested = [nested]
-    assert deep(nested) == strict.depth(json.dumps(nested, ensure_ascii=False).encode())
+    assert min(deep(nested), strict.DEEPEST + 1) == strict.depth(
+        json.dumps(nested, ensure_ascii=False).encode()
+    )
 
 
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=4))
@@ -67,6 +69,12 @@ def test_any_line(place: int, put: bytes) -> None:
     except strict.Refused as refused:
         found = str(refused)
     assert isinstance(found, Arrival | str)
+
+
+def test_many() -> None:
+    """What makes more lists and objects than any report has is refused before they are made."""
+    with pytest.raises(strict.Refused, match="more than 50000 lists and objects"):
+        strict.object_of(b'{"a":[' + b"[]," * strict.MOST + b"0]}")
 
 
 @pytest.mark.parametrize(
