@@ -37,7 +37,7 @@ class Line(msgspec.Struct, frozen=True):
         near = self.text[:NEAR]
         named = NAMED_RANK.search(near) if "ank" in near or "ANK" in near else None
         hit = named or TAGGED_RANK.match(near)
-        return int(next(group for group in hit.groups() if group)) if hit else None
+        return int(hit[hit.lastindex]) if hit and hit.lastindex else None
 
 
 def plain(piece: bytes) -> bytes:
