@@ -14,6 +14,7 @@ from agent.cli.errors import Mistake
 from agent.cli.local import SOCKET
 from agent.cli.run import SETTINGS, open_node
 from agent.settings.load import Settings, load
+from collectors.node.live import Live
 from collectors.node.protocol import Node
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     faulthandler.enable()
     place = _folder(folder)
     node, settings, _ = open_node(None, None, read(), ())
+    if isinstance(node, Live):
+        node.share_helpers()
     listening = endpoint.bind(Path(path))
     said, limit = log.configure()
     kept = keeping.Keeping(place)

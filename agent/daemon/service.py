@@ -198,8 +198,7 @@ class Service:
             await self.parts.node.sleep(PERIOD_S)
 
     def _pids(self) -> list[int]:
-        helpers = () if self._live is None else self._live.helpers()
-        return [helper.pid for helper in helpers if helper.pid is not None]
+        return [] if self._live is None else self._live.pids()
 
     def age_s(self) -> float | None:
         """Return how long ago the last walk was finished."""

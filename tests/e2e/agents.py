@@ -70,10 +70,13 @@ class Agent:
         lines = (self.folder / "log").read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
 
-    def children(self) -> list[int]:
-        """Return its helpers."""
-        tasks = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(pid) for pid in tasks.read_text().split()]
+    def children(self, of: int | None = None) -> list[int]:
+        """Return its helpers, and what forks them."""
+        parent = of or self.process.pid
+        # One that was started by a thread of it counts as that thread's.
+        tasks = Path(f"/proc/{parent}/task").glob("*/children")
+        pids = [int(pid) for task in tasks for pid in task.read_text().split()]
+        return [*pids, *(below for pid in pids for below in self.children(pid))]
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, float]:
         """Signal it; return its exit status and how long it took."""

@@ -29,7 +29,10 @@ done
 until_status ' took'
 show restarted
 /opt/gpudiag/bin/python -I -m agent status --json >again.json 2>again.err
-for child in $(cat "/proc/$(main)/task/$(main)/children"); do kill -STOP "$child"; done
+forks=$(cat /proc/"$(main)"/task/*/children)
+for one in $forks; do
+    for child in $(cat /proc/"$one"/task/*/children) "$one"; do kill -STOP "$child"; done
+done
 before=$(date +%s%N)
 systemctl stop $unit
 echo $((($(date +%s%N) - before) / 1000000)) >stop_ms

@@ -1,0 +1,107 @@
+"""A forked helper is as good as a child: it answers, hangs, is ended, and leaves nothing."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from collectors.facts.observation import Cause, Missing
+from collectors.helpers.forked import Forks
+from collectors.helpers.helper import Helper
+from collectors.node.live import Live, child_argv
+
+
+@pytest.fixture
+async def forks() -> AsyncIterator[Forks]:
+    one = Forks((*child_argv("forks"), json.dumps({})))
+    yield one
+    await one.close()
+
+
+def helper(forks: Forks) -> Helper:
+    return Helper("files", partial(forks.start, "reader"))
+
+
+async def read(one: Helper, path: Path) -> object:
+    got = await one.ask(
+        "files", deadline_s=10.0, root="/", patterns=[str(path)], names=[], cap=4096
+    )
+    return got if isinstance(got, Missing) else got["texts"].get(str(path))
+
+
+def alive(pid: int | None) -> bool:
+    assert pid is not None
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def test_two_helpers_are_two_processes_of_one(tmp_path: Path, forks: Forks) -> None:
+    """Each answers on its own; both were forked by one process that is neither."""
+    (tmp_path / "a").write_text("text")
+    one, other = helper(forks), helper(forks)
+    got = [await read(one, tmp_path / "a"), await read(other, tmp_path / "a")]
+    pids = {one.pid, other.pid, forks.pid}
+    await one.close()
+    await other.close()
+
+    assert (["text", "text"], 3, [True, True]) == (
+        got,
+        len(pids),
+        [not alive(pid) for pid in pids - {forks.pid}],
+    )
+
+
+@pytest.mark.serial
+async def test_one_that_ignores_term_is_killed(tmp_path: Path, forks: Forks) -> None:
+    """Frozen, it does nothing on TERM; closing ends it with KILL, and the next is a fresh one."""
+    (tmp_path / "a").write_text("text")
+    one = helper(forks)
+    await read(one, tmp_path / "a")
+    pid = one.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    late = await one.ask("files", deadline_s=0.3, root="/", patterns=[], names=[], cap=1)
+    stuck = one.stuck
+    again = await read(one, tmp_path / "a")
+    await one.close()
+
+    assert isinstance(late, Missing)
+    assert (Cause.TIMEOUT, 1, "text", False) == (late.cause, stuck, again, alive(pid))
+
+
+async def test_when_the_process_that_forks_dies_another_is_started(
+    tmp_path: Path, forks: Forks
+) -> None:
+    """Helpers that live go on; the next one comes from a new process, after one lost answer."""
+    (tmp_path / "a").write_text("text")
+    one, other = helper(forks), helper(forks)
+    await read(one, tmp_path / "a")
+    pid = forks.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    still = await read(one, tmp_path / "a")
+    tries = [await read(other, tmp_path / "a") for _ in range(2)]
+    changed = forks.pid != pid
+    await one.close()
+    await other.close()
+
+    assert ("text", "text", True) == (still, tries[-1], changed)
+
+
+async def test_closing_the_node_leaves_no_process(tmp_path: Path) -> None:
+    """A node that shares helpers answers as one that does not, and ends all of them."""
+    (tmp_path / "a").write_text("text")
+    node = Live()
+    node.share_helpers()
+    await node.files(str(tmp_path / "a"))
+    await node.ask("interfaces")
+    pids = node.pids()
+    await node.close()
+
+    assert (3, []) == (len(pids), [pid for pid in pids if alive(pid)])
