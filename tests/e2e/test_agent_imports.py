@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.agents import agent
-from tests.test_imports import SITE, STRUCTS, WATCHED
+from tests.test_imports import SITE, STRUCTS, WATCHED, imported
 
 BARE = {"asyncio", "click", "hyperscan", "structlog"} | STRUCTS
 # Someone wrote a settings file: pydantic says what is wrong in it.
@@ -39,6 +39,11 @@ def test_what_the_daemon_imports(tmp_path: Path, settings: str, expected: set[st
     with agent(tmp_path, settings, ("-c", WATCHED, str(out), SITE)) as one:
         one.told("WATCHDOG=1")
         one.end()
-    imported = set(json.loads(out.read_text()))
+    found = set(json.loads(out.read_text()))
 
-    assert (set(), expected) == (imported & NEVER, imported)
+    assert (set(), expected) == (found & NEVER, found)
+
+
+def test_what_the_hook_imports(tmp_path: Path) -> None:
+    """A prolog runs before each job on each node: click, and nothing else that is installed."""
+    assert {"click"} == imported(tmp_path, "hook", "prolog")

@@ -135,7 +135,12 @@ def test_a_broken_agent_drains_nothing(
 def test_an_agent_that_hangs_is_waited_for_a_second(tmp_path: Path, syslog: socket.socket) -> None:
     """A frozen agent's socket still takes callers; after 1 s the hook goes on without it."""
     over = threading.Event()
-    with daemon(tmp_path / "sock", lambda _: bool(over.wait(20.0)) or None):
+
+    def frozen(caller: socket.socket) -> None:
+        del caller
+        over.wait(20.0)
+
+    with daemon(tmp_path / "sock", frozen):
         began = time.monotonic()
         got = asked(tmp_path, "prolog")
         took = time.monotonic() - began

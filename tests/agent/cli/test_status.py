@@ -1,0 +1,100 @@
+"""`gpudiag status`: the page of what the daemon says, and the exit status that goes with it."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent.cli.status import status
+from agent.daemon import answers
+from agent.daemon.gpus import GpuRow
+from agent.daemon.peer import Peer
+from agent.render.lines import plain
+from agent.render.status import draw
+from diagnostics.document import plain as as_json
+from tests.agent.daemon.documents import finding, walked
+from tests.agent.daemon.fake import Fake
+
+GIB = 1 << 30
+ROW = GpuRow(
+    index=3,
+    pci="0000:4e:00.0",
+    used_bytes=70 * GIB,
+    total_bytes=80 * GIB,
+    utilisation_percent=99,
+    temperature_c=64,
+    margin_c=23,
+    jobs=("88123",),
+    uids=(1000,),
+)
+
+
+def answer(one: Fake, **about: Any) -> dict[str, Any]:
+    """Return what travels over the socket."""
+    got = answers.status(one, Peer(uid=0, trusted=True))
+    changed = msgspec.structs.replace(got.agent, **about)
+    said: dict[str, Any] = as_json(msgspec.structs.replace(got, agent=changed))
+    return said
+
+
+def page(said: dict[str, Any], width: int = 100) -> str:
+    return plain(draw(said, width=width, ascii_only=True))
+
+
+def test_before_the_first_walk_nothing_is_claimed() -> None:
+    """Status 3, and no word that the node is well or ill."""
+    said = answer(Fake())
+    drawn = page(said)
+
+    assert (3, True, False) == (status(said), "no walk was finished yet" in drawn, "well" in drawn)
+
+
+@pytest.mark.parametrize(("age_s", "code"), [(3.0, 2), (119.0, 2), (121.0, 3)])
+def test_what_is_too_old_is_unknown(age_s: float, code: int) -> None:
+    """A walk that ended over two periods and a minute ago says nothing of now."""
+    assert code == status(answer(Fake(walked(finding()), age_s=age_s)))
+
+
+def test_the_page_of_a_sick_node() -> None:
+    """Age at the right of the first line; GPUs with their jobs; the daemon's own state below."""
+    said = answer(
+        Fake(walked(finding()), age_s=16.0, rows=(ROW,)),
+        ended_before="it was killed",
+        problems=("settings not taken over",),
+    )
+    lines = page(said).splitlines()
+    gpus = lines.index("GPUs")
+    daemon = lines.index("Daemon")
+
+    assert (
+        True,
+        "  3   0000:4e:00.0   70.0 of 80 GiB, 99 % busy, 64 C, 23 C left, job 88123, uid 1000",
+        [
+            "  + agent         0.1.0, up 2 min, 28 MiB, 0.12 % of a core, mode observe",
+            "  + walks         every 30 s; the last took 0.4 s",
+            "  - aggregator    none is set: what is seen stays on this node",
+            "  + helpers       2 running, 0 left behind",
+            "  ! last run      it was killed",
+            "  ! problem       settings not taken over",
+        ],
+    ) == (
+        "X gpu-017 has a fault: message of f1." in lines[0] and "as seen 16 s ago," in lines[0],
+        lines[gpus + 1],
+        lines[daemon + 1 :],
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    """The page fits, from 60 cells on, whatever the aggregator's trouble is called."""
+    report = {
+        "url": "https://agg-1.cluster.example:9837",
+        "acknowledged_s": None,
+        "problem": "https://agg-1.cluster.example:9837/v1/reports: no answer in time",
+        "bytes": 5 << 20,
+        "most_bytes": 256 << 20,
+        "lost": 7,
+    }
+    said = answer(Fake(walked(finding()), rows=(ROW,)), report=report)
+
+    assert [] == [line for line in page(said, width).splitlines() if len(line) > width]
