@@ -57,6 +57,6 @@ def _json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value))
 
 
-def recorded(folder: Path, **parts: Any) -> Recorded:  # noqa: ANN401 - as write() takes them
+def recorded(folder: Path, **parts: Any) -> Recorded:
     """Write a recording and open it."""
     return Recorded(write(folder, **parts))

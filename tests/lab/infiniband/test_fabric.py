@@ -55,7 +55,7 @@ async def test_a_pulled_cable_is_unreachable(fabric: Fabric) -> None:
 
     result = await judged(Live(tools=fabric.tools("gpu-017")), "network.ibping", *peers)
 
-    message = f"gpu-019 ({peers[1].lid}) answered none of 10 ibping packets"
+    message = f"gpu-019 (LID {peers[1].lid}) answered none of 10 ibping packets"
     assert ("warning", [("ib_ping_unreachable", "warning", message)]) == told(result)
 
 
@@ -80,7 +80,7 @@ async def test_lost_pings_are_counted(fabric: Fabric) -> None:
 
     result = await judged(Live(tools=fabric.tools("gpu-017")), "network.ibping", peer)
 
-    message = f"3 of 10 ibping packets to gpu-018 ({peer.lid}) were lost"
+    message = f"3 of 10 ibping packets to gpu-018 (LID {peer.lid}) were lost"
     assert ("warning", [("ib_ping_loss", "warning", message)]) == told(result)
 
 
