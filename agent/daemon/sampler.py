@@ -79,6 +79,7 @@ class Sampler:
         self._log = log
         self._chance = chance
         self._primed = asyncio.Event()
+        self._phases: dict[Shape, float] = {}
 
     async def run(self) -> None:
         """Look at every source that sends nothing, for ever; probes are left to the walk."""
@@ -103,13 +104,23 @@ class Sampler:
         self._primed.set()
 
     async def _keep(self, track: Track) -> None:
+        due = self._node.monotonic() + track.source.period_s * self._phase(track)
         await self.look(track, within_s=track.source.period_s)
-        # Sources of one period are spread over it, so that they do not all wake at once.
-        due = self._node.monotonic() + track.pause_s * self._chance.uniform(0.5, 1.0)
         while True:
             await self._node.sleep(max(due - self._node.monotonic(), 0.0))
             await self.look(track, within_s=track.source.period_s / 2)
             due = max(due + track.pause_s, self._node.monotonic())
+
+    def _phase(self, track: Track) -> float:
+        """Return where in its period a source is looked at.
+
+        Sources are spread, so that they do not all wake at once; those that are told one thing wake
+        together, so that it is looked at once for all of them.
+        """
+        root = track
+        while root.source.after:
+            root = self.tracks[root.source.after[0]]
+        return self._phases.setdefault(root.source.shape, self._chance.uniform(0.5, 1.0))
 
     async def look(self, track: Track, *, within_s: float) -> Observation | Missing:
         """Return what was seen within the last *within_s*, or look now."""

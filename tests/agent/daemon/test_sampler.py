@@ -214,3 +214,21 @@ def test_sources_are_spread_over_their_period() -> None:
     seconds = {int(look.at[2]) for look in looks}
 
     assert len(seconds) >= 8
+
+
+def test_what_several_are_told_is_looked_at_once() -> None:
+    """The log is read once for all who wait for it: they wake at one time."""
+    log = Looks(lambda _: Slow())
+
+    async def main() -> None:
+        one = sampler(
+            Said(),
+            every(log, Slow, 10.0),
+            every(Looks(lambda _: Quick()), Quick, 10.0, Slow),
+            every(Looks(lambda _: Ill()), Ill, 10.0, Slow),
+        )
+        await for_a_while(one.run(), 600.0)
+
+    virtually(main)
+
+    assert 60 <= len(log.at) <= 62

@@ -54,9 +54,10 @@ def test_hours_of_walks_cost_no_memory_and_no_descriptor(tmp_path: Path) -> None
     (early, early_files), (late, late_files) = virtually(main)
     kept.close(10.0)
 
-    assert (True, early_files, True) == (
+    # Fewer than before is what a test before this one left to be collected.
+    assert (True, True, True) == (
         late - early < 2 << 20,
-        late_files,
+        late_files <= early_files,
         len(seen) >= HOURS * 115,
     )
 
