@@ -53,6 +53,11 @@ RULES = f"{SITE}/*.toml"
 @click.option(
     "--strict", is_flag=True, help="Anything unseen makes the verdict unknown (exit status 3)."
 )
+@click.option(
+    "--ask-driver",
+    is_flag=True,
+    help="Ask the driver although the kernel log has a GSP timeout or a lost GPU.",
+)
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
 @click.option(
     "--color",
@@ -71,6 +76,7 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
     as_json: bool,
     show_all: bool,
     strict: bool,
+    ask_driver: bool,
     ascii_only: bool,
     color: str,
     config: str | None,
@@ -84,8 +90,9 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
         raise Mistake("--replay and --root exclude each other", "give one of them")
     settings = load(config or SETTINGS, must_exist=config is not None)
     node, settings, logs = open_node(replay, root, settings, logs)
+    selection = Selection(stages=stages, checks=checks)
     document = asyncio.run(
-        diagnose(node, settings, Selection(stages=stages, checks=checks), logs, strict=strict)
+        diagnose(node, settings, selection, logs, strict=strict, ask_driver=ask_driver)
     )
     if as_json:
         sys.stdout.write(document.encode().decode() + "\n")
@@ -138,13 +145,20 @@ def _with_rules(settings: Settings, rules: Site) -> Settings:
 
 
 async def diagnose(
-    node: Node, settings: Settings, selection: Selection, logs: tuple[str, ...], *, strict: bool
+    node: Node,
+    settings: Settings,
+    selection: Selection,
+    logs: tuple[str, ...],
+    *,
+    strict: bool,
+    ask_driver: bool = False,
 ) -> Document:
     """Walk the node once and return the document."""
     try:
         started, began = node.now(), node.monotonic()
         identity = await node.identity()
-        walked = await walk(node, settings.wanted(logs), selection, settings.limits)
+        wanted = settings.wanted(logs, ask_driver=ask_driver)
+        walked = await walk(node, wanted, selection, settings.limits)
         return build(
             walked,
             identity,

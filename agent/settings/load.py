@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     report: Report = Report()
     drain: frozenset[str] = frozenset()
 
-    def wanted(self, logs: tuple[str, ...] = ()) -> Wanted:
+    def wanted(self, logs: tuple[str, ...] = (), *, ask_driver: bool = False) -> Wanted:
         """Return what a walk is to look at."""
         return Wanted(
             peers=self.peers,
@@ -58,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             sample_s=self.sample_s,
             expect=self.expect,
             rules=self.rules,
+            ask_driver=ask_driver,
         )
 
 

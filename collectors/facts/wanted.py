@@ -29,7 +29,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Peers to probe, logs to read, how long rates are watched, and what the node should have.
 
     `sample_s` is the distance of the two samples that a rate needs. `rules` are the site's own
-    files of rules: name and text of each.
+    files of rules: name and text of each. `ask_driver` is a person's word that the driver is asked
+    whatever the kernel log says of it.
     """
 
     peers: tuple[Peer, ...] = ()
@@ -37,3 +38,4 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     sample_s: float = 1.0
     expect: Expect = Expect()
     rules: tuple[tuple[str, str], ...] = ()
+    ask_driver: bool = False

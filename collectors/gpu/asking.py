@@ -10,7 +10,7 @@ from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.gpu import bus
-from collectors.gpu.breaker import breaker
+from collectors.gpu.breaker import Breaker, breaker
 from collectors.node.protocol import Node
 
 # /dev/nvidiactl proves nothing (the library makes it when root asks); this file is the driver's.
@@ -91,7 +91,7 @@ async def driver(node: Node, wanted: Wanted, log: KernelLog | Missing) -> Driver
         return seen
     if seen.get(DRIVER) is None:
         return None
-    forbidden = breaker(log)
+    forbidden = Breaker() if wanted.ask_driver else breaker(log)
     if not isinstance(log, Missing) and (held := forbidden.held_back(WHAT, log)):
         return held
     asked = Driver(node, wanted, forbidden.lost)

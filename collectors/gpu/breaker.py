@@ -1,7 +1,8 @@
 """What the kernel log forbids: no driver call after a GSP timeout, none to a GPU off the bus.
 
 A call into a driver whose GPU firmware hangs blocks for 45 s or for ever, and each process that
-is stuck in it is one more that keeps the node from being repaired.
+is stuck in it is one more that keeps the node from being repaired. A person who knows better can
+have it asked all the same: `Wanted.ask_driver`.
 """
 
 import re
@@ -40,7 +41,10 @@ class Breaker(msgspec.Struct, frozen=True):
         code = hit["xid"] if hit else ""
         gpu = function(hit["gpu"]) if hit else ""
         ago = round(log.age_s(self.silent))
-        detail = f"Xid {code} of GPU {gpu} {ago} s ago; the driver is not asked again until reboot"
+        detail = (
+            f"Xid {code} of GPU {gpu} {ago} s ago; the driver is not asked again until reboot, "
+            "or by a person with --ask-driver"
+        )
         return Missing(what=what, cause=Cause.HELD_BACK, detail=detail)
 
 

@@ -38,13 +38,17 @@ def node(folder: Path, scenario: str = "", **parts: Any) -> Recorded:
 
 
 def seen(
-    of: Recorded, log: KernelLog | Missing = QUIET, use: GpuSnapshot | Missing = WELL
+    of: Recorded,
+    log: KernelLog | Missing = QUIET,
+    use: GpuSnapshot | Missing = WELL,
+    *,
+    ask_driver: bool = False,
 ) -> GpuHealth | Missing:
     """Return what is collected, with the helper ended after it."""
 
     async def once() -> GpuHealth | Missing:
         try:
-            return await collect(of, Wanted(), log, use)
+            return await collect(of, Wanted(ask_driver=ask_driver), log, use)
         finally:
             await of.close()
 
@@ -122,6 +126,16 @@ def test_a_gpu_off_the_bus_is_not_asked(tmp_path: Path) -> None:
     got = health(node(tmp_path, HANGS), log)
 
     assert (("0000:97:00.0",), {}, 7) == (got.held_back, got.stuck, len(got.gpus))
+
+
+def test_a_person_has_a_gpu_off_the_bus_asked(tmp_path: Path) -> None:
+    """By a person's word all eight are asked, whatever the kernel says of one."""
+    text = "NVRM: Xid (PCI:0000:97:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off"
+    log = KernelLog(records=(Record(sequence=1, boot_s=90.0, level=3, facility=0, text=text),))
+    got = seen(node(tmp_path), log, ask_driver=True)
+
+    assert isinstance(got, GpuHealth)
+    assert ((), 8) == (got.held_back, len(got.gpus))
 
 
 def test_an_init_error_is_told_at_once(tmp_path: Path) -> None:

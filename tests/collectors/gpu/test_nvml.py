@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -125,10 +126,23 @@ LOADED = "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Sep 23 
 def test_after_a_gsp_timeout_the_driver_is_not_asked(tmp_path: Path) -> None:
     """No helper is started into a driver that hangs; why stands in the answer."""
     node = recorded(tmp_path, files=DRIVER, answers=[{"kind": "nvml", "answer": answer(12)}])
-    detail = "Xid 119 of GPU 0000:9b:00.0 3540 s ago; the driver is not asked again until reboot"
+    detail = (
+        "Xid 119 of GPU 0000:9b:00.0 3540 s ago; the driver is not asked again until reboot, "
+        "or by a person with --ask-driver"
+    )
     expected = Missing(what="NVML", cause=Cause.HELD_BACK, detail=detail)
 
     assert expected == asyncio.run(collect(node, Wanted(), said(HUNG)))
+
+
+@pytest.mark.parametrize("text", [HUNG, FALLEN])
+def test_a_person_has_the_driver_asked_all_the_same(tmp_path: Path, text: str) -> None:
+    """By a person's word nothing is held back: neither the driver nor the GPU off the bus."""
+    node = recorded(tmp_path, files=DRIVER, answers=[{"kind": "nvml", "answer": answer(12)}])
+    got = asyncio.run(collect(node, Wanted(ask_driver=True), said(text)))
+
+    assert isinstance(got, GpuSnapshot)
+    assert (["0000:4e:00.0"], ()) == ([gpu.pci for gpu in got.gpus], got.held_back)
 
 
 def test_a_driver_that_was_loaded_anew_is_asked(tmp_path: Path) -> None:
