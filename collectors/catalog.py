@@ -15,6 +15,7 @@ from collectors.gpu import (
     health,
     modules,
     nvml,
+    packages,
     pcie,
     peermem,
 )
@@ -99,6 +100,7 @@ SOURCES: tuple[Source, ...] = (
     source(last_boot.collect, period_s=SLOW_S),
     source(bus.collect),
     source(modules.collect, period_s=SLOW_S),
+    source(packages.collect, period_s=SLOW_S),
     source(device_nodes.collect),
     source(pcie.collect),
     source(peermem.collect, period_s=SLOW_S),

@@ -15,6 +15,8 @@ TOOLS = (
     "mdadm",
     "chronyc",
     "nv-fabricmanager",
+    "dpkg-query",
+    "rpm",
 )
 
 
