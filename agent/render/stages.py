@@ -54,7 +54,7 @@ def _counts(page: Page, stage: StageReport) -> str:
         f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"
     ]
     own = Counter(STATE[f["severity"]] for f in loud if not f["explained_by"])
-    parts = [f"{verdicts['ok']} ok"] if verdicts["ok"] or not verdicts - Counter() else []
+    parts = [f"{verdicts['ok']} ok"] if verdicts["ok"] else []
     parts += [_plural(own[state], state) for state in ("fault", "warning") if own[state]]
     if follows := len(loud) - sum(own.values()):
         incident = page.incident_of(next(f["id"] for f in loud if f["explained_by"]))
@@ -73,7 +73,8 @@ def _headline(stage: StageReport) -> str:
     if stage.verdict not in ("ok", "not_applicable"):
         return ""
     wanted = "ok" if stage.verdict == "ok" else "not_applicable"
-    return next((check.message for check in stage.checks if check.verdict == wanted), "")
+    nothing = "" if stage.checks else "nothing to judge"
+    return next((check.message for check in stage.checks if check.verdict == wanted), nothing)
 
 
 def _details(page: Page, stage: StageReport) -> list[Line]:
