@@ -1,6 +1,6 @@
 """A BMC of pyghmi that answers as it is told, run as a program: its port, what it is told as JSON.
 
-The answers of ipmi_sim come of its sensors, and cannot be odd; here each comes from a table.
+ipmi_sim answers as its sensors are, and oddly only with a module in C; here a table answers.
 """
 
 import json
