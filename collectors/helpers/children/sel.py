@@ -71,8 +71,10 @@ def _log(seconds: float) -> Log:
     total = info.data[1] | info.data[2] << 8
     now = stamp(clock.data) if clock.code == 0 and len(clock.data) > 3 else 0  # noqa: PLR2004 - four bytes
     ids = [_id(reply) for reply in (first, last)]
-    if not total or None in ids:
+    if not total:
         return Log(0, bool(info.data[13] & 0x80), 0, 0, 1, None)
+    if None in ids:
+        raise Refused("crashed", "the BMC does not give the entries of its event log")
     low, high = (number or 0 for number in ids)
     step = (first.data[0] | first.data[1] << 8) - low
     return Log(

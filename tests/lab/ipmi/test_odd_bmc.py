@@ -83,6 +83,15 @@ ODD: list[tuple[Answers, dict[str, tuple[str, str]]]] = [
         )
         for answer in ((0xCE, ""), (0, "2001"))
     ),
+    (
+        {"0a40": (0, "5103000010010000000100000002"), "0a43": (0xFF, "")},
+        {
+            "bmc.events": (
+                "unknown",
+                "failed: the BMC does not give the entries of its event log",
+            )
+        },
+    ),
     # What the chassis status would add is not judged by these.
     ({"0001": (0xFF, "")}, {}),
     *(
