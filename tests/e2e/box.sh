@@ -13,15 +13,20 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/over/upper,workdir=$fol
 
 # Folders on the way to the interpreter may be closed to others here.
 prefix=$("$python" -I -c 'import sys; print(sys.prefix)')
-base=$("$python" -I -c 'import sys; print(sys.base_prefix)')
-for way in "$prefix" "$base" "$repository"; do
-    while [ "$way" != / ]; do
-        [ -d "$root$way" ] && chmod a+rx "$root$way"
-        way=$(dirname "$way")
+way=$("$python" -I -c 'import sys; print(sys.base_prefix)')
+while [ "$way" != / ]; do
+    [ -d "$root$way" ] && chmod a+rx "$root$way"
+    way=$(dirname "$way")
+done
+# A copy, as a package would install it: the checkout may lie below /tmp, which the box has anew.
+rm -rf "$root/opt/gpudiag" "$root/var/lib/gpudiag" "$root/run/gpudiag"
+cp -a "$prefix" "$root/opt/gpudiag"
+for site in "$root"/opt/gpudiag/lib/python3*/site-packages; do
+    rm -f "$site"/*gpudiag*.pth
+    for package in agent aggregator collectors diagnostics remediations; do
+        cp -a "$repository/$package" "$site/"
     done
 done
-rm -rf "$root/opt/gpudiag" "$root/var/lib/gpudiag" "$root/run/gpudiag"
-ln -s "$prefix" "$root/opt/gpudiag"
 
 units=$root/etc/systemd/system
 rm -f "$root/etc/machine-id" "$units"/*.wants/*
