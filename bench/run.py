@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HEALTHY = ROOT / "tests" / "nodes" / "h100-idle"
+HEALTHY = ROOT / "tests" / "nodes" / "vm-real"
+SIMULATED = ROOT / "tests" / "nodes" / "h100-idle"
 VERDICTS = (0, 1, 2, 3)
 
 
@@ -47,6 +48,8 @@ def jobs(log: Path) -> list[Job]:
         Job("gpudiag explain gpu_lost", (*agent, "explain", "gpu_lost")),
         Job("gpudiag logs (1 MiB)", (*agent, "logs", str(log))),
         Job("gpudiag run --replay", (*agent, "run", "--replay", str(HEALTHY)), 0.5, 80),
+        # Its NVML is a scenario: a helper with the simulator starts too.
+        Job("... of simulated GPUs", (*agent, "run", "--replay", str(SIMULATED))),
     ]
 
 
