@@ -9,8 +9,10 @@ from diagnostics.finding import Finding, NotApplicable, Statement, Well, found
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
-# training.loss joins these with the numbers of the run.
-JUDGED_WITH_NUMBERS = frozenset({"nan_loss"})
+# The checks of the run's numbers join these lines with the numbers.
+JUDGED_WITH_NUMBERS = frozenset(
+    {"nan_loss", "nonfinite_grad_norm", "loss_scale_collapse", "loss_scale_floor"}
+)
 
 
 @check(
