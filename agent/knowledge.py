@@ -11,7 +11,7 @@ from agent.cli.errors import Mistake
 from diagnostics.rules import rule
 from diagnostics.rules.index import RuleFile, Shelf, for_kernel_log, index, parsed
 from diagnostics.rules.kernel import KernelKnowledge
-from diagnostics.rules.knowledge import Knowledge
+from diagnostics.rules.knowledge import OWN, Knowledge
 
 SITE = "/etc/gpudiag/rules.d"
 # What tells processors apart for the library, in /proc/cpuinfo of x86 and of Arm.
@@ -147,7 +147,7 @@ def _key(held: Sequence[RuleFile]) -> str:
     import hyperscan  # noqa: PLC0415 - commands that search nothing do without
 
     digest = blake2b(digest_size=16)
-    for part in (BUILD, str(vars(hyperscan)["__version__"]), _processor()):
+    for part in (BUILD, str(vars(hyperscan)["__version__"]), _processor(), *OWN):
         digest.update(part.encode() + b"\0")
     for file in held:
         digest.update(f"{file.name}\0{len(file.text)}\0{file.text}".encode())

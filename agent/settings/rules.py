@@ -50,6 +50,7 @@ class RuleTable(BaseModel):
     over_anchor: Annotated[str, Field(max_length=rule.LONGEST_ANCHOR)] = ""
     over: Annotated[str, Field(max_length=4_000)] = ""
     remedy: Annotated[str, Field(pattern=r"^([a-z]+\.[a-z_]+)?$")] = ""
+    weak: bool = False
     example: Annotated[list[Line], Field(min_length=1)]
     not_example: Annotated[list[Line], Field(min_length=1)]
     references: list[Word] = []

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from diagnostics.finding import Kind, Severity
+from diagnostics.rules import prefix
 from diagnostics.rules.line import Line
 from diagnostics.rules.rule import About, Rule, Source
 from diagnostics.rules.when import LOOKED_AT, when
@@ -107,15 +108,18 @@ class Fold:
             return None
         rank = _ranked(rule, match, line)
         name = named(rule, rule.values(match)) if rule.named else None
-        key: Key = (rule.id, rank, name)
+        # Who wrote it tells lines apart where no rank and no name does.
+        who = name if name or rank is not None else prefix.process(line.text)
+        key: Key = (rule.id, rank, who)
         run = self._runs.get(key)
         if run is None and len(self._runs) >= self._most:
-            key = (rule.id, None, None)
+            key, rank, name = (rule.id, None, None), None, None
             run = self._runs.get(key)
         if run is None:
             at = match.start() if told is None else 0
-            run = self._runs[key] = Run(rule, line, at, rule.values(match))
-            _, run.rank, run.name = key
+            values = prefix.origin(line.text) | rule.values(match)
+            run = self._runs[key] = Run(rule, line, at, values)
+            run.rank, run.name = rank, name
         return run
 
     def add(self, rule: Rule, line: Line) -> bool:

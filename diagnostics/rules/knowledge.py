@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from diagnostics.finding import Severity
-from diagnostics.rules import above
+from diagnostics.rules import above, traceback
 from diagnostics.rules.anchors import Anchors
 from diagnostics.rules.kernel_seen import KernelRule
 from diagnostics.rules.kernel_text import CARDS
@@ -14,6 +14,8 @@ from diagnostics.rules.rule import Rule
 from diagnostics.series.lines import ANCHORS
 
 MOST_PLANS = 10_000
+# What is looked for beside the rules' anchors, in the order in which it is compiled.
+OWN = (*CARDS, *above.ANCHORS, *traceback.ANCHORS, *ANCHORS)
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -40,6 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     numbers: bool = False
     card: bool = False
     above: bool = False
+    traceback: bool = False
     searched: bool = True
     repeats: bool = True
     latest: tuple[KernelRule, ...] = ()
@@ -62,9 +65,7 @@ class Knowledge:
             [
                 *(entry.anchor for entry in entries),
                 *(entries[n].over_anchor for n in self._ends),
-                *CARDS,
-                *above.ANCHORS,
-                *ANCHORS,
+                *OWN,
             ],
             database,
         )
@@ -87,11 +88,13 @@ class Knowledge:
         entries, rules = self._entries, len(self._entries)
         ends = rules + len(self._ends)
         cards = ends + len(CARDS)
-        numbers = cards + len(above.ANCHORS)
+        heads = cards + len(above.ANCHORS)
+        numbers = heads + len(traceback.ANCHORS)
         held = [n for n in places if n < rules]
         over = [self._ends[n - rules] for n in places if rules <= n < ends]
         card = any(ends <= n < cards for n in places)
-        context = any(cards <= n < numbers for n in places)
+        context = any(cards <= n < heads for n in places)
+        head = any(heads <= n < numbers for n in places)
         kernel = self._kernel(held)
         numbered = any(n >= numbers for n in places)
         return Plan(
@@ -102,8 +105,9 @@ class Knowledge:
             numbers=numbered,
             card=card,
             above=context,
-            searched=bool(held or over or card or context),
-            repeats=not (over or card or context or numbered),
+            traceback=head,
+            searched=bool(held or over or card or context or head),
+            repeats=not (over or card or context or head or numbered),
             latest=tuple(rule for rule in kernel if rule.latest),
         )
 

@@ -4,6 +4,8 @@ import re
 
 import msgspec
 
+from diagnostics.rules import prefix
+
 LINE_CAP = 64 << 10
 
 # ESC [ 0 ; 3 2 m, ESC ] 0 ; title BEL, ESC ( B
@@ -11,17 +13,6 @@ ESCAPES = re.compile(
     rb"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,2}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)"
     rb"|[()][0-9A-B]|[=>78])"
 )
-
-# [rank3]:[E1130 02:11:09.120331 ProcessGroupNCCL.cpp:632] [PG ID 2 PG GUID 5 Rank 11] Watchdog ...
-# [rank3]: Traceback (most recent call last):
-# [2026-11-30 02:11:09,120] [INFO] [Rank 3] time (ms) | fwd: 0.59
-# rank=0 time (ms) | fwd_microstep: 10.2
-NAMED_RANK = re.compile(
-    r"\[(?i:rank)[ =]?(\d{1,6})\]|\[PG [^\]]{0,80} Rank (\d{1,6})\]|\brank=(\d{1,6}) "
-)
-# srun -l and mpirun --tag-output:   3: loss 2.31        [1,3]<stderr>:loss 2.31
-TAGGED_RANK = re.compile(r"\s{0,6}(\d{1,6}): |\[\d{1,6},(\d{1,6})\]<std")
-NEAR = 300
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -33,11 +24,7 @@ class Line(msgspec.Struct, frozen=True):
     @property
     def rank(self) -> int | None:
         """Return the rank that the line says wrote it."""
-        # Most lines name no rank, and looking for a word is faster than for a pattern.
-        near = self.text[:NEAR]
-        named = NAMED_RANK.search(near) if "ank" in near or "ANK" in near else None
-        hit = named or TAGGED_RANK.match(near)
-        return int(hit[hit.lastindex]) if hit and hit.lastindex else None
+        return prefix.rank(self.text)
 
 
 def plain(piece: bytes) -> bytes:

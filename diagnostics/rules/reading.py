@@ -71,6 +71,7 @@ class Reading:
 
     def _scan(self, piece: bytes, search: Search) -> None:
         self._tail = (self._tail + piece)[-TAIL:] if len(piece) < TAIL else piece[-TAIL:]
+        search.begin(piece, self._line, self._knowledge)
         if self._dense and (found := kinds(piece)) and self._by_kind(piece, found, search):
             return
         number, known, again = self._line, 0, 0
@@ -95,7 +96,7 @@ class Reading:
         text, at = _text(place, stamped=search.form != "training")
         known = self._texts.get(text)
         if known is None:
-            counting = search.line(place, plan)
+            counting = search.line(place, plan, self._knowledge)
             if counting is not None and len(text[2]) <= LONGEST_TEXT:
                 if len(self._texts) >= MOST_TEXTS:
                     self._texts.clear()

@@ -50,7 +50,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     is given, it is the thing of kind `about` whose name the fields make, and things are told apart.
     An `event` happened; a `condition` holds until a line for which `over` holds, with the same name
     where it has one. `message` is filled with fields that are always present. `remedy` is the id of
-    what could be done.
+    what could be done. A `weak` rule holds only where no other does for the same line.
     """
 
     id: str
@@ -68,6 +68,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     over_anchor: str = ""
     over: str = ""
     remedy: str = ""
+    weak: bool = False
     example: tuple[str, ...]
     not_example: tuple[str, ...]
     references: tuple[str, ...] = ()

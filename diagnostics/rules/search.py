@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from diagnostics.rules.above import Above
-from diagnostics.rules.fold import Fold
+from diagnostics.rules.fold import Fold, Run
 from diagnostics.rules.form import Form, by_kernel
 from diagnostics.rules.kernel_seen import KernelSymptoms
 from diagnostics.rules.kernel_text import KernelText, whole
@@ -15,6 +15,7 @@ from diagnostics.rules.knowledge import Knowledge, Plan
 from diagnostics.rules.line import Line, decoded
 from diagnostics.rules.rule import Rule
 from diagnostics.rules.stamp import INSIDE, STAMP
+from diagnostics.rules.traceback import Raised, Tracebacks
 from diagnostics.rules.when import LOOKED_AT, When
 
 # The driver's sentence of a dead GPU stands in three lines; the last of them holds the anchor.
@@ -61,14 +62,22 @@ class Search:
         self.form = form
         self.fold = Fold()
         self.kernel = KernelText()
+        self._tracebacks = Tracebacks()
         # What a tool prints in a job's log is read line by line, as all else there.
         self._above = Above() if form == "other" else None
 
-    def line(self, place: Place, plan: Plan) -> tuple[Counting, ...] | None:
+    def begin(self, piece: bytes, number: int, known: Knowledge) -> None:
+        """Go on with what the piece before did not end; *number* is this one's first line."""
+        self._raised(self._tracebacks.more(piece, number), known)
+
+    def line(self, place: Place, plan: Plan, known: Knowledge) -> tuple[Counting, ...] | None:
         """Count a line, and return what each line with its text counts for.
 
         None where a line with the same text can count for something else.
         """
+        if plan.traceback and self.form not in ("bare", "system"):
+            self._raised(self._tracebacks.head(place.piece, place.start, place.number), known)
+            return None
         if self.form == "training":
             return self._text(plan.rules, plan.ends, place)
         found, at = place.stamped()
@@ -122,6 +131,31 @@ class Search:
                         run.again(told.line.number, b"")
         self._above = None
 
+    def _raised(self, raised: Raised | None, known: Knowledge) -> None:
+        """Count an exception by what its traceback says, unless a rule knows its own line."""
+        if raised is None:
+            return
+        line = raised.line
+        for _, _, held in known.anchors.hits(line.text.encode("utf-8", "replace") + b"\n"):
+            if any(rule.match(line.text) and not rule.weak for rule in known.plan(held).rules):
+                return
+        head = line.text[:LOOKED_AT].encode("utf-8", "replace")
+        for _, _, held in known.anchors.hits(raised.told.encode("utf-8", "replace")):
+            for rule in known.plan(held).rules:
+                if run := self.fold.take(rule, line, raised.told):
+                    run.again(line.number, head)
+                    return
+
+    def _place(self, run: Run, number: int) -> None:
+        """Add where in the program's own code the exception of a line was raised."""
+        if frame := self._tracebacks.frame(number):
+            run.values = {
+                **run.values,
+                "file": frame.file,
+                "at": frame.line,
+                "function": frame.function,
+            }
+
     def _text(
         self, rules: Sequence[Rule], ends: Sequence[Rule], place: Place, told: str | None = None
     ) -> tuple[Counting, ...]:
@@ -130,8 +164,12 @@ class Search:
         line = Line(place.number, decoded(place.piece[place.start : place.stop]))
         head = place.piece[place.start : min(place.stop, place.start + LOOKED_AT)]
         counting: list[Counting] = []
-        for rule in rules:
+        for rule in sorted(rules, key=_weak) if len(rules) > 1 else rules:
+            if rule.weak and counting:
+                break
             if run := self.fold.take(rule, line, told):
+                if not run.count:
+                    self._place(run, place.number)
                 run.again(place.number, head)
                 counting.append(run)
         for rule in ends:
@@ -139,6 +177,10 @@ class Search:
                 end.again(place.number, head)
                 counting.append(end)
         return tuple(counting)
+
+
+def _weak(rule: Rule) -> bool:
+    return rule.weak
 
 
 def _any(rules: Sequence[Rule]) -> list[Rule]:
