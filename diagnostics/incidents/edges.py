@@ -5,7 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from diagnostics.knowledge.aliases import XID
+from diagnostics.knowledge.aliases import WISH, XID
+from diagnostics.knowledge.codes.events import ECHO_S
 from diagnostics.knowledge.codes.tables import xids
 
 # `whole`: the consequence is told of the node as a whole, the cause is another fault, or of one
@@ -14,11 +15,16 @@ Same = Literal["node", "subject", "job", "pid", "whole"]
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """*cause* explains *consequence* where both name the same thing."""
+    """*cause* explains *consequence* where both name the same thing.
+
+    Where `within_s` is given, the consequence began so soon after a line of the cause; what has no
+    time is taken to be near on the same thing, and far on another one.
+    """
 
     cause: str
     consequence: str
     same: Same
+    within_s: float | None = None
 
 
 # An Xid 45 is the driver's clearing up after what stands before it on the same GPU; 43 stops the
@@ -31,18 +37,27 @@ UNDER_IT = ("gpu_fell_off_bus", "ecc_uncorrectable", "nvlink_error", "gsp_timeou
 
 def of_codes() -> Iterator[Edge]:
     """Yield what follows from an Xid, by what the table says of it."""
-    yield from (Edge(cause, CLEARED, "subject") for cause in dict.fromkeys(XID.values()))
+    named = dict.fromkeys(XID.values())
+    yield from (edge for cause in named for edge in _cleared(cause))
+    yield from (Edge(cause, WISH, "subject") for cause in named)
     yield from (Edge(cause, seen, "subject") for cause in UNDER_IT for seen in SEEN_BY_PROGRAM)
     for number, row in xids().items():
         fault = f"xid_{number}"
-        if number in XID or fault == CLEARED:
+        if number in XID or fault in (CLEARED, WISH):
             continue
-        yield Edge(fault, CLEARED, "subject")
+        yield from _cleared(fault)
         if row.severity != "info":
+            yield Edge(fault, WISH, "subject")
             yield Edge(fault, "gpu_reset_required", "subject")
             yield Edge(fault, "nccl_collective_timeout", "node")
         elif row.recovery == "restart_job" and fault != STOPPED:
             yield Edge(fault, STOPPED, "subject")
+
+
+def _cleared(cause: str) -> Iterator[Edge]:
+    """Yield how a process's channels end: on the GPU that failed, and on its other ones."""
+    yield Edge(cause, CLEARED, "subject", ECHO_S)
+    yield Edge(cause, CLEARED, "pid", ECHO_S)
 
 
 EDGES: tuple[Edge, ...] = (
@@ -113,6 +128,10 @@ EDGES: tuple[Edge, ...] = (
     Edge("nvlink_error", "nvlink_error", "subject"),
     Edge("nvlink_error", "nvlink_down", "subject"),
     Edge("nvlink_error", "gpu_reset_required", "subject"),
+    # The other end of the link: its GPU wants a reset too, without an Xid of its own.
+    Edge("nvlink_error", WISH, "node", ECHO_S),
+    # The driver's state of now, and the line with which it began.
+    Edge("gpu_reset_required", WISH, "subject"),
     Edge("nvlink_error", "nccl_collective_timeout", "node"),
     Edge("cpu_machine_check", "kernel_panic", "node"),
     Edge("host_memory_uncorrectable", "kernel_panic", "node"),

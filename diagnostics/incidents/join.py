@@ -1,6 +1,7 @@
 """From findings to incidents: who is explained by whom, and what is left as a root."""
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -20,19 +21,45 @@ def explain(findings: Sequence[Finding], edges: Iterable[Edge] = EDGES) -> tuple
     A note (severity info) explains nothing above it: it must not hide a fault. A finding that could
     explain itself through a ring of edges stays unexplained.
     """
-    by_pair: dict[tuple[str, str], Edge] = {(e.cause, e.consequence): e for e in edges}
+    by_pair: dict[tuple[str, str], list[Edge]] = {}
+    for edge in edges:
+        by_pair.setdefault((edge.cause, edge.consequence), []).append(edge)
     cause_of: dict[str, str] = {}
     for finding in findings:
         for cause in sorted(findings, key=_weight):
-            edge = by_pair.get((cause.fault, finding.fault))
-            if edge is None or _quieter(cause, finding) or not _joined(edge, cause, finding):
-                continue
-            if _alike(edge) and _weight(cause) > _weight(finding):
+            between = by_pair.get((cause.fault, finding.fault), ())
+            if _quieter(cause, finding) or not any(_leads(e, cause, finding) for e in between):
                 continue
             if finding.id not in _chain(cause.id, cause_of):
                 cause_of[finding.id] = cause.id
                 break
     return tuple(msgspec.structs.replace(f, explained_by=cause_of.get(f.id)) for f in findings)
+
+
+def _leads(edge: Edge, cause: Finding, finding: Finding) -> bool:
+    if _alike(edge) and _weight(cause) > _weight(finding):
+        return False
+    return _joined(edge, cause, finding) and _in_time(edge, cause, finding)
+
+
+def _in_time(edge: Edge, cause: Finding, consequence: Finding) -> bool:
+    if edge.within_s is None:
+        return True
+    then, now = _span(cause), _span(consequence)
+    if then is None or now is None:
+        return edge.same != "node"
+    return then[0] <= now[0] <= then[1] + edge.within_s
+
+
+def _span(finding: Finding) -> tuple[float, float] | None:
+    """Return when it began and was last seen; a log without a wall clock counts from its end."""
+    if finding.first_seen is not None:
+        return finding.first_seen, finding.last_seen or finding.first_seen
+    values = finding.evidence[0].values if finding.evidence else {}
+    began, last = values.get("age_s"), values.get("last_age_s")
+    if not isinstance(began, int | float) or not isinstance(last, int | float):
+        return None
+    return -began, -last
 
 
 def _quieter(cause: Finding, finding: Finding) -> bool:
@@ -67,12 +94,14 @@ def _joined(edge: Edge, cause: Finding, consequence: Finding) -> bool:
     ) == getattr(consequence.subject, edge.same)
 
 
-def _weight(finding: Finding) -> tuple[int, int, float, str]:
-    """Order causes: the graver, the earlier in the walk, the surer first."""
+def _weight(finding: Finding) -> tuple[int, int, float, float, str]:
+    """Order causes: the graver, the earlier in the walk, the surer, the one that began first."""
+    span = _span(finding)
     return (
         -RANK[finding.severity],
         STAGES.index(finding.stage),
         -finding.confidence,
+        span[0] if span else math.inf,
         finding.id,
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from diagnostics.finding import Finding
+from diagnostics.knowledge.aliases import WISH
 from diagnostics.knowledge.codes.recovery import Advice, Heard, recovery
 
 # NVML's field of that name, as gpu.recovery quotes it.
@@ -39,7 +40,12 @@ def step(advised: Advice) -> str:
 
 def _of_it(finding: Finding, root: Finding) -> bool:
     subject = (finding.subject.kind, finding.subject.name)
-    return subject == (root.subject.kind, root.subject.name) and finding.severity != "info"
+    counts = finding.severity != "info" or (finding.fault == WISH and not _withdrawn(finding))
+    return subject == (root.subject.kind, root.subject.name) and counts
+
+
+def _withdrawn(finding: Finding) -> bool:
+    return any(evidence.values.get("over") for evidence in finding.evidence)
 
 
 def _heard(values: Mapping[str, Any]) -> Heard | None:

@@ -9,7 +9,6 @@ NAMED_XID: Mapping[str, tuple[int, ...]] = {
     "gpu_fell_off_bus": (79,),
     "gsp_timeout": (119, 120),
     "gpu_init_failed": (143,),
-    "gpu_reset_required": (154,),
     "nvlink_error": (74, 137, *range(144, 151)),
     "ecc_uncorrectable": (48, 94, 95, 140, 171),
     "row_remap_pending": (63,),
@@ -18,6 +17,9 @@ NAMED_XID: Mapping[str, tuple[int, ...]] = {
 
 # A code that no table has, of a driver of tomorrow, shares a page with the others of its kind.
 UNNAMED = "xid_other"
+# An Xid 154 is told by its number: it states a wish. What is wished for has a page.
+WISH = "xid_154"
+PAGES: Mapping[int, str] = {154: "gpu_reset_required"}
 CODE = re.compile(r"(?P<kind>s?xid)_(?P<code>\d{1,6})")
 
 XID: Mapping[int, str] = {code: fault for fault, codes in NAMED_XID.items() for code in codes}
@@ -45,7 +47,7 @@ def named(fault: str) -> str:
         return fault
     number = int(hit["code"])
     if hit["kind"] == "xid":
-        return XID.get(number, UNNAMED)
+        return XID.get(number) or PAGES.get(number, UNNAMED)
     row = sxids().get(number)
     fatal = row is not None and row.severity == "critical"
     return "nvswitch_sxid_fatal" if fatal else "nvswitch_sxid_nonfatal"

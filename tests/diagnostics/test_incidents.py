@@ -62,6 +62,35 @@ def test_another_subject_is_not_joined() -> None:
     assert [None, None] == [f.explained_by for f in findings]
 
 
+def test_an_edge_with_a_time_joins_what_began_within_it() -> None:
+    """Seconds later it follows; earlier, much later, or on another thing without a time it does
+    not.
+    """
+    near = Edge("gpu_lost", "task_blocked_d_state", "node", 10.0)
+    lost = finding("gpu_lost", first_seen=100.0, last_seen=120.0)
+    began = (99.0, 100.0, 130.0, 131.0, None)
+    told = [
+        joined(lost, finding("task_blocked_d_state", "warning", first_seen=at), edges=(near,))
+        for at in began
+    ]
+
+    assert [False, True, True, False, False] == [
+        any(f.explained_by for f in findings) for findings in told
+    ]
+
+
+def test_two_edges_of_one_pair_are_both_tried() -> None:
+    """A consequence follows by the same thing or by the same process."""
+    gpu, other = (Subject(kind="gpu", name=n, pid=81) for n in ("0000:4e:00.0", "0000:5b:00.0"))
+    edges = (
+        Edge("gpu_lost", "xid_45", "subject"),
+        Edge("gpu_lost", "xid_45", "pid"),
+    )
+    found = joined(finding("gpu_lost", subject=gpu), finding("xid_45", subject=other), edges=edges)
+
+    assert [True, False] == [f.explained_by is None for f in found]
+
+
 def test_info_is_no_incident() -> None:
     """A finding of severity info is neither a root cause nor an incident."""
     findings = joined(finding("gpu_memory_high", "info"))

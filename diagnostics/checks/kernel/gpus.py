@@ -1,12 +1,14 @@
 """What the kernel's lines about one GPU or switch have to do with each other."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
+import msgspec
+
+from diagnostics.knowledge.codes.events import ECHO_S
 from diagnostics.knowledge.codes.recovery import Advice, Heard, recovery
+from diagnostics.finding import RANK
 from diagnostics.rules.kernel import KernelHit
 
-# Channels are torn down at once, one line each; an 8-GPU job's take a few seconds.
-ECHO_S = 10.0
 REMOVED, RECOVERY_ACTION = 45, 154
 
 
@@ -18,10 +20,36 @@ def events(hits: Sequence[KernelHit]) -> list[KernelHit]:
     ]
 
 
+def wished(hits: Sequence[KernelHit], past: Callable[[KernelHit], bool]) -> list[KernelHit]:
+    """Return the hits, those of Xid 154 as notes where the fault that they speak of is there.
+
+    That fault then weighs what the driver's wish weighs; alone, the wish is all that is known.
+    """
+    told = list(hits)
+    for at, wish in enumerate(hits):
+        if wish.values.get("xid") != RECOVERY_ACTION or wish.severity == "info":
+            continue
+        of_it = (n for n, hit in enumerate(told) if _faulty(hit, wish) and not past(hit))
+        gravest = max(of_it, key=lambda n: (RANK[told[n].severity], told[n].first.age_s), default=-1)
+        if gravest < 0:
+            continue
+        severity = max(told[gravest].severity, wish.severity, key=RANK.__getitem__)
+        told[gravest] = msgspec.structs.replace(told[gravest], severity=severity)
+        told[at] = msgspec.structs.replace(wish, severity="info")
+    return told
+
+
+def _faulty(hit: KernelHit, wish: KernelHit) -> bool:
+    of_gpu = (hit.about, hit.name) == (wish.about, wish.name)
+    a_fault = not hit.note and hit.severity != "info"
+    return of_gpu and a_fault and hit.values.get("xid") not in (None, REMOVED, RECOVERY_ACTION)
+
+
 def echoed(hit: KernelHit, hits: Iterable[KernelHit]) -> int | None:
     """Return the Xid that removed a process's channels, None for another line and for none.
 
-    Newer drivers say it in the line; else it is the first Xid of the same GPU seconds before.
+    Newer drivers say it in the line; else it is the first Xid of the same GPU seconds before, or of
+    the same process on another one.
     """
     if hit.values.get("xid") != REMOVED:
         return None
@@ -35,10 +63,18 @@ def echoed(hit: KernelHit, hits: Iterable[KernelHit]) -> int | None:
 
 def _precedes(other: KernelHit, hit: KernelHit) -> bool:
     of_gpu = other.name == hit.name and other.about == hit.about
-    if not of_gpu or other.values.get("xid") in (None, REMOVED, RECOVERY_ACTION):
+    if other.values.get("xid") in (None, REMOVED, RECOVERY_ACTION):
+        return False
+    if not of_gpu and not _one_process(other, hit):
         return False
     began = other.first.age_s >= hit.first.age_s
     return began and other.last.age_s - hit.first.age_s <= ECHO_S
+
+
+def _one_process(other: KernelHit, hit: KernelHit) -> bool:
+    """Return whether both lines name one process: it has channels on each GPU that it uses."""
+    pid = hit.values.get("pid")
+    return isinstance(pid, int) and pid > 0 and other.values.get("pid") == pid
 
 
 def advised(

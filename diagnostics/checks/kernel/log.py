@@ -115,6 +115,7 @@ def findings(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Finding]
     if seen.file is None:
         quiet = (msgspec.structs.replace(h, severity="info") if h.note else h for h in hits)
         hits = list(quiet)
+    hits = gpus.wished(hits, lambda hit: _past(hit, limits))
     for same in _alike(hits):
         yield _told(seen, same, hits, limits)
 
@@ -200,6 +201,10 @@ def _evidence(
     """Return the line that the sentence rests on: the first one, and where the last one stands."""
     first: Moment = hit.first
     told: dict[str, Any] = {} if echo is None else {"echo_of": echo}
+    if hit.over:
+        told["over"] = True
+    if first.time is None:
+        told |= {"age_s": first.age_s, "last_age_s": hit.last.age_s}
     if hit.recovery is not None:
         told["sub_event"] = hit.recovery
     if advice is not None:

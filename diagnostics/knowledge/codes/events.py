@@ -15,6 +15,8 @@ from diagnostics.knowledge.codes import nvlink
 from diagnostics.knowledge.codes.tables import Recovery, sxids, xids
 
 NEAR = 400
+# Channels are torn down at once, one line each; an 8-GPU job's take a few seconds.
+ECHO_S = 10.0
 NVLINK5 = range(144, 151)
 
 

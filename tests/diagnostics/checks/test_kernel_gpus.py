@@ -76,7 +76,7 @@ def test_many_45_are_one_line_beneath_their_cause() -> None:
 def test_154_states_what_all_of_its_gpu_needs() -> None:
     """The driver's wish stands as recovery with the root, and follows from it."""
     found = judged(f"{GPU}62, pid=8100, name=nvtop, 2b3b6a66", f"{GPU}{WANTS}")
-    root, wish = found["xid_62"], found["gpu_reset_required"]
+    root, wish = found["xid_62"], found["xid_154"]
 
     assert ("reset_gpu", "driver", root.id) == (
         root.evidence[0].values["recovery"],
@@ -85,10 +85,42 @@ def test_154_states_what_all_of_its_gpu_needs() -> None:
     )
 
 
+def test_154_is_a_note_beneath_the_fault_that_it_speaks_of() -> None:
+    """The fault weighs what the driver asks for; alone, the wish is the fault that is told."""
+    beside = judged(f"{GPU}109, pid=8100, name=python3, Ch 00000008", f"{GPU}{WANTS}")
+    alone = judged(f"{OTHER}109, pid=8100, name=python3, Ch 00000008", f"{GPU}{WANTS}")
+
+    assert (("critical", "info"), ("warning", "critical")) == (
+        (beside["xid_109"].severity, beside["xid_154"].severity),
+        (alone["xid_109"].severity, alone["xid_154"].severity),
+    )
+
+
+@pytest.mark.parametrize(("step", "follows"), [(1.0, True), (60.0, False)])
+def test_154_of_the_other_end_follows_from_the_link(step: float, follows: bool) -> None:  # noqa: FBT001 - a column of the table
+    """A GPU that names no error of its own is asked to be reset for its neighbour's link."""
+    link = f"{OTHER}149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x025525c6 0x0 0x0 0x0 0x0 0x0)"
+    found = judged(link, f"{GPU}{WANTS}", step=step)
+
+    assert follows == (found["xid_154"].explained_by == found["nvlink_error"].id)
+
+
+def test_45_of_one_process_on_its_other_gpus_follows_from_the_first() -> None:
+    """A process that lost one GPU loses its channels on all that it used."""
+    lost = f"{OTHER}79, pid=8100, name=python3, GPU has fallen off the bus."
+    own = judged(lost, f"{GPU}45, pid=8100, name=python3, Ch 00000001")
+    foreign = judged(lost, f"{GPU}45, pid=8101, name=python3, Ch 00000001")
+
+    assert ((79, own["gpu_fell_off_bus"].id), (None, None)) == tuple(
+        (f["xid_45"].evidence[0].values.get("echo_of"), f["xid_45"].explained_by)
+        for f in (own, foreign)
+    )
+
+
 def test_the_last_154_counts() -> None:
     """The driver may ask for more or less later; its last value is what it wants."""
     more = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x2 (Node Reboot)"
-    wish = judged(f"{GPU}{WANTS}", f"{GPU}{more}")["gpu_reset_required"]
+    wish = judged(f"{GPU}{WANTS}", f"{GPU}{more}")["xid_154"]
 
     assert (2, "reboot_node", 2) == (
         wish.evidence[0].values["recovery_action"],
@@ -99,13 +131,13 @@ def test_the_last_154_counts() -> None:
 
 def test_154_can_be_withdrawn() -> None:
     """After "None" nothing is asked for, and the line is a note."""
-    assert "info" == judged(f"{GPU}{WANTS}", f"{GPU}{WITHDRAWN}")["gpu_reset_required"].severity
+    assert "info" == judged(f"{GPU}{WANTS}", f"{GPU}{WITHDRAWN}")["xid_154"].severity
 
 
 def test_5_and_above_is_told_raw() -> None:
     """What releases mean differently is handed to a person as the number it is."""
     text = "154, GPU recovery action changed from 0x0 (None) to 0x6 (Bus Reset Required)"
-    values = judged(f"{GPU}{text}")["gpu_reset_required"].evidence[0].values
+    values = judged(f"{GPU}{text}")["xid_154"].evidence[0].values
 
     assert (6, "person") == (values["recovery"], values["recovery_by"])
 
