@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
+from diagnostics.finding import RANK
 from diagnostics.knowledge.codes.events import ECHO_S
 from diagnostics.knowledge.codes.recovery import Advice, Heard, recovery
-from diagnostics.finding import RANK
 from diagnostics.rules.kernel import KernelHit
 
 REMOVED, RECOVERY_ACTION = 45, 154
@@ -30,11 +30,11 @@ def wished(hits: Sequence[KernelHit], past: Callable[[KernelHit], bool]) -> list
         if wish.values.get("xid") != RECOVERY_ACTION or wish.severity == "info":
             continue
         of_it = (n for n, hit in enumerate(told) if _faulty(hit, wish) and not past(hit))
-        gravest = max(of_it, key=lambda n: (RANK[told[n].severity], told[n].first.age_s), default=-1)
-        if gravest < 0:
+        first = max(of_it, key=lambda n: (RANK[told[n].severity], told[n].first.age_s), default=-1)
+        if first < 0:
             continue
-        severity = max(told[gravest].severity, wish.severity, key=RANK.__getitem__)
-        told[gravest] = msgspec.structs.replace(told[gravest], severity=severity)
+        severity = max(told[first].severity, wish.severity, key=RANK.__getitem__)
+        told[first] = msgspec.structs.replace(told[first], severity=severity)
         told[at] = msgspec.structs.replace(wish, severity="info")
     return told
 
