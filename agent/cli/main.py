@@ -20,6 +20,7 @@ COMMANDS = {
     "hook": "For the scheduler's prolog, epilog and health program.",
     "release-gpus": "Have the daemon let go of the driver for a while.",
     "config": "The effective settings, and whether the file is right.",
+    "fleet": "Ask and steer the aggregator: nodes, enrolment, maintenance, pause.",
 }
 
 
