@@ -12,12 +12,16 @@ RELEASE_S = 2.0
 
 
 class Releasing:
-    """Who is told to keep off keeps off until the time is over, also over a restart."""
+    """Who is told to keep off keeps off until the time is over, also over a restart.
+
+    `changing` is why the driver is let go of though nobody said so; see `driver_change`.
+    """
 
     def __init__(self, node: Node, keeping: Keeping) -> None:
+        self.changing: str | None = None
         self._node = node
         self._keeping = keeping
-        self._held = False
+        self._held: str | None = None
 
     @property
     def until(self) -> float | None:
@@ -25,16 +29,13 @@ class Releasing:
         until = self._keeping.state.released_until
         return until if until > self._node.now() else None
 
-    async def go_on(self) -> None:
-        """Keep off from the start, where the run before was told to."""
-        if self.until is not None:
-            await self._hold_back(self.until)
-
     async def release(self, seconds: float) -> list[str]:
         """Let go within 2 s; return the processes that stay in the kernel with the driver open."""
-        until = self._node.now() + seconds if seconds else 0.0
-        self._keeping.release(until)
-        await (self._hold_back(until) if seconds else self.look())
+        self._keeping.release(self._node.now() + seconds if seconds else 0.0)
+        if not seconds:
+            # A person who wants the driver asked knows better than we whether it is ready.
+            self.changing = None
+        await self.look()
         if not isinstance(self._node, Live):
             return []
         return [
@@ -43,16 +44,24 @@ class Releasing:
             for pid in (helper.left_behind if helper.held_back else ())
         ]
 
-    async def look(self) -> None:
-        """Ask the driver again where the time is over."""
-        if self._held and self.until is None:
-            self._held = False
-            if isinstance(self._node, Live):
-                await self._node.release_driver(None)
+    async def let_go(self, why: str) -> None:
+        """Let go within 2 s, until `take_up`."""
+        self.changing = why
+        await self.look()
 
-    async def _hold_back(self, until: float) -> None:
-        self._held = True
+    async def take_up(self) -> None:
+        """Ask the driver again, unless a person released it for longer."""
+        self.changing = None
+        await self.look()
+
+    async def look(self) -> None:
+        """Do as is said now: keep off, or ask again where the time is over."""
+        until = self.until
+        why = f"the GPUs were released until {iso(until)}" if until is not None else self.changing
+        if why == self._held:
+            return
+        self._held = why
         if isinstance(self._node, Live):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RELEASE_S):
-                    await self._node.release_driver(f"the GPUs were released until {iso(until)}")
+                    await self._node.release_driver(why)

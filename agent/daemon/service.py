@@ -16,6 +16,7 @@ from agent.cli.errors import Mistake
 from agent.daemon import gpus, metrics, view
 from agent.daemon.answers import About
 from agent.daemon.cost import PERIOD_S, Cost, Meter
+from agent.daemon.driver_change import DriverChange
 from agent.daemon.endpoint import Endpoint
 from agent.daemon.exporter import Exporter
 from agent.daemon.gpus import GpuRow
@@ -84,6 +85,7 @@ class Service:
         self._hup = asyncio.Event()
         self._releasing = Releasing(parts.node, parts.keeping)
         self._sampler = Sampler(parts.node, parts.sources, self._wanted, parts.log, parts.chance)
+        self._change = DriverChange(parts.node, self._look, self._releasing, parts.log)
         self._walker = Walker(
             parts.node, self._sampler, lambda: self.settings, self._finished, parts.chance
         )
@@ -122,6 +124,7 @@ class Service:
             ("socket", endpoint.run),
             ("settings", self._reloading),
             ("housekeeping", self._housekeeping),
+            ("driver", self._change.run),
         ]
         if address := self.settings.agent.metrics:
             exporter = Exporter(address, lambda: self._page, parts.log)
@@ -135,7 +138,7 @@ class Service:
         ended = self.parts.keeping.begin(identity.boot_id)
         if ended is not None:
             self.parts.log.warning("ended_before", how=ended)
-        await self._releasing.go_on()
+        await self._releasing.look()
         if self.parts.reporting is not None:
             await self.parts.reporting.start()
 
@@ -220,9 +223,16 @@ class Service:
             log_left_out=self.parts.limit.suppressed,
             ended_before=keeping.ended_before,
             released_until=self._releasing.until,
-            problems=tuple(p for p in (self._problem, keeping.problem) if p),
+            problems=tuple(
+                p for p in (self._problem, keeping.problem, self._releasing.changing) if p
+            ),
             report=None if self.parts.reporting is None else self.parts.reporting.status(),
         )
+
+    async def _look(self, shape: Shape, within_s: float) -> Observation | Missing:
+        if shape not in self._sampler.tracks:
+            return self._newest(shape)
+        return await self._sampler.look(self._sampler.tracks[shape], within_s=within_s)
 
     def _newest(self, shape: Shape) -> Observation | Missing:
         if shape in self._sampler.tracks:

@@ -63,7 +63,7 @@ async def test_a_restart_keeps_off_too(keeping: Keeping) -> None:
     first, second = Live(), Live()
     await Releasing(first, keeping).release(600.0)
     await first.close()
-    await Releasing(second, keeping).go_on()
+    await Releasing(second, keeping).look()
     held = await asked(second)
     await second.close()
 
@@ -76,7 +76,7 @@ async def test_a_time_that_is_over_holds_nothing_back(keeping: Keeping) -> None:
     node = Live()
     keeping.release(time.time() - 1.0)
     releasing = Releasing(node, keeping)
-    await releasing.go_on()
+    await releasing.look()
     answer = await asked(node)
     await node.close()
 
