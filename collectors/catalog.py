@@ -34,6 +34,7 @@ from collectors.host import (
     open_files,
     processes,
     raid,
+    storage_clients,
 )
 from collectors.jobs import expected, node_reason, running
 from collectors.kernel import last_boot, log
@@ -92,6 +93,7 @@ SOURCES: tuple[Source, ...] = (
     source(mounts.collect),
     source(nfs.collect),
     source(lustre.collect),
+    source(storage_clients.collect),
     source(disks.collect),
     source(nvme.collect, period_s=SLOW_S),
     source(raid.collect, period_s=MINUTE_S),

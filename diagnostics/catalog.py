@@ -38,8 +38,17 @@ from diagnostics.checks.processes import (
     sharing,
     zombie,
 )
+from diagnostics.checks.storage import (
+    clients,
+    latency,
+    lustre,
+    mounts,
+    network_files,
+    nfs,
+    nvme,
+    raid,
+)
 from diagnostics.checks.storage import expected as expected_drives
-from diagnostics.checks.storage import latency, lustre, mounts, network_files, nfs, nvme, raid
 from diagnostics.checks.text import tools
 from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
 
@@ -60,6 +69,7 @@ PROCESSES: tuple[Check, ...] = (
     mounts.mounts,
     nfs.nfs,
     lustre.lustre,
+    clients.clients,
     latency.latency,
     expected_drives.expected,
     nvme.nvme,
