@@ -19,6 +19,7 @@ Forms, each with a line of the true shape:
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 NEAR = 300
@@ -55,11 +56,15 @@ SAID_OF = {"pod": "host"}
 
 def rank(text: str) -> int | None:
     """Return the rank that a line says wrote it."""
+    hit = _ranked(text)
+    return int(hit[hit.lastindex]) if hit and hit.lastindex else None
+
+
+def _ranked(text: str) -> re.Match[str] | None:
     # Most lines name no rank, and looking for a word is faster than for a pattern.
     near = text[:NEAR]
     named = NAMED_RANK.search(near) if "ank" in near or "ANK" in near else None
-    hit = named or TAGGED_RANK.match(near)
-    return int(hit[hit.lastindex]) if hit and hit.lastindex else None
+    return named or TAGGED_RANK.match(near)
 
 
 def file_rank(name: str) -> int | None:
@@ -72,6 +77,14 @@ def process(text: str) -> str:
     """Return host and pid of a line of NCCL's, or nothing."""
     hit = NCCL.search(text, 0, NEAR) if " NCCL " in text else None
     return f"{hit['host']}:{hit['pid']}" if hit else ""
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the rank and the process stand that wrote a line, as it says them."""
+    if (hit := _ranked(text)) and hit.lastindex:
+        yield hit.span(hit.lastindex)
+    if " NCCL " in text and (hit := NCCL.search(text, 0, NEAR)):
+        yield hit.start("host"), hit.end("pid")
 
 
 def origin(text: str) -> dict[str, Any]:

@@ -185,11 +185,12 @@ def _names(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "fields", f"are {sorted(rule.fields)}, the groups of the pattern {sorted(groups)}"
     if taken := RESERVED & set(rule.fields):
         yield "fields", f"{sorted(taken)} have a meaning of their own; choose another name"
-    if unknown := _filled(rule.named) - set(rule.fields):
+    if unknown := filled(rule.named) - set(rule.fields):
         yield "named", f"names {sorted(unknown)}, which are no fields"
 
 
-def _filled(template: str) -> set[str]:
+def filled(template: str) -> set[str]:
+    """Return the names of the fields that a template is filled with."""
     return {part for _, part, _, _ in string.Formatter().parse(template) if part}
 
 
@@ -201,7 +202,7 @@ def _proof(rule: Rule) -> Iterator[tuple[str, str]]:
             yield "anchor", f"is not part of the example {text!r}"
         if (hit := rule.match(text)) is None:
             yield "example", f"the pattern does not hold for {text!r}"
-        elif lacking := _filled(rule.message) - set(rule.values(hit)):
+        elif lacking := filled(rule.message) - set(rule.values(hit)):
             yield "message", f"{sorted(lacking)} is not in every example"
     for text in rule.not_example:
         if anchor.search(text + "\n") and rule.match(text) is not None:
