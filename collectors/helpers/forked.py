@@ -22,13 +22,13 @@ class Forks:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def start(self, child: str) -> "Forked":
-        """Return a helper of the kind *child*; raises OSError, TimeoutError where none starts."""
+    async def start(self) -> "Forked":
+        """Return a new helper; raises OSError, TimeoutError where none starts."""
         ours, its = socket.socketpair()
         ours.settimeout(0)
         try:
             async with asyncio.timeout(FORK_S), self._turn:
-                pid = await self._fork(child, its)
+                pid = await self._fork(its)
         except BaseException:
             ours.close()
             self._drop()
@@ -37,11 +37,11 @@ class Forks:
             its.close()
         return await Forked.open(ours, pid)
 
-    async def _fork(self, child: str, its: socket.socket) -> int:
+    async def _fork(self, its: socket.socket) -> int:
         if self._control is None or self._process is None or self._process.returncode is not None:
             await self._begin()
         assert self._control is not None
-        socket.send_fds(self._control, [child.encode()], [its.fileno()])
+        socket.send_fds(self._control, [b"\n"], [its.fileno()])
         said = await asyncio.get_running_loop().sock_recv(self._control, 64)
         if not said.endswith(b"\n"):
             raise ConnectionResetError("the process that forks helpers has gone")

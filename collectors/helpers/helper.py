@@ -13,6 +13,7 @@ MOST_STUCK = 2
 
 Open = Callable[[], Awaitable[Link]]
 Where = Callable[[int], Awaitable[str]]
+GiveBack = Callable[[Link], None]
 
 
 class Helper:
@@ -20,13 +21,21 @@ class Helper:
 
     A late answer costs the process its life. One that KILL does not end sits in the kernel; it is
     left behind and counted, and after two of them no other is started, so that a dead driver costs
-    a few processes and not one a minute. *where* tells where in the kernel a late one stands.
+    a few processes and not one a minute. *where* tells where in the kernel a late one stands. With
+    *give_back* the process is kept no longer than a question takes, and then handed to it.
     """
 
-    def __init__(self, resource: str, link: Open, where: Where | None = None) -> None:
+    def __init__(
+        self,
+        resource: str,
+        link: Open,
+        where: Where | None = None,
+        give_back: GiveBack | None = None,
+    ) -> None:
         self.resource = resource
         self._open = link
         self._where = where
+        self._give_back = give_back
         self._link: Link | None = None
         self._left: list[Link] = []
         self._lock = asyncio.Lock()
@@ -64,6 +73,7 @@ class Helper:
                 asked = True
                 reply = json.loads(await self._exchange(verb, args))
                 asked = False
+                self._hand_back()
         except TimeoutError:
             stuck = await self._parted() if asked else None
             return self._missing(verb, Cause.TIMEOUT, f"no answer in {deadline_s:g} s", stuck)
@@ -110,6 +120,12 @@ class Helper:
         if not line.endswith(b"\n"):
             raise EOFError("the helper left without an answer")
         return line
+
+    def _hand_back(self) -> None:
+        link = self._link
+        if self._give_back is not None and link is not None:
+            self._link = None
+            self._give_back(link)
 
     def rest(self, idle_s: float) -> bool:
         """End a helper that nobody asked for *idle_s*; return whether nothing is left of it."""

@@ -14,6 +14,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.helpers.forked import Forks
 from collectors.helpers.helper import Helper, Open
 from collectors.helpers.link import Child, Connection
+from collectors.helpers.pool import Pool
 from collectors.node.command import Commands
 from collectors.node.kinds import DRIVER, KINDS, resource
 from collectors.node.protocol import Identity, LogText
@@ -24,6 +25,8 @@ LOG_CAP = 16 << 20
 CHILDREN = "collectors.helpers.children"
 # The driver's helper has threads, and a library that is not to be forked.
 FORKED = ("reader", "interfaces")
+# It goes on reading where it stopped, so that it keeps its helper.
+KEPT = ("kernel_log",)
 
 
 def child_argv(name: str) -> tuple[str, ...]:
@@ -48,10 +51,13 @@ class Live:
         self._commands = Commands()
         self._helpers: dict[str, Helper] = {}
         self._forks: Forks | None = None
+        self._pools: dict[str, Pool] = {}
 
     def share_helpers(self) -> None:
-        """Fork helpers from one process from now on: for who runs long, a fourth of the memory."""
+        """Fork helpers from one process, and let all resources share them: for who runs long."""
         self._forks = Forks((*child_argv("forks"), json.dumps(dict(self._tools))))
+        opened = partial(Connection.open, self._reader_socket)
+        self._pools = {"own": Pool(self._forks.start), "unit": Pool(opened)}
 
     async def identity(self) -> Identity:
         """Return host name, boot id and kernel release as files say them."""
@@ -118,7 +124,8 @@ class Live:
             return self._denied(kind, "only root sees this")
         name = f"unit:{resource(kind, args)}"
         if name not in self._helpers:
-            self._helpers[name] = Helper(kind, partial(Connection.open, self._reader_socket))
+            opened = partial(Connection.open, self._reader_socket)
+            self._helpers[name] = self._pooled("unit", kind, opened)
         got = await self._helpers[name].ask(kind, deadline_s=deadline_s, **args)
         if isinstance(got, Missing) and got.cause is Cause.DENIED:
             return self._denied(kind, f"only root sees this, and {got.detail}")
@@ -142,10 +149,18 @@ class Live:
             if child == "reader" and self._tools:
                 argv += ("--tools", json.dumps(dict(self._tools)))
             start: Open = partial(Child.start, argv)
-            if self._forks is not None and child in FORKED:
-                start = partial(self._forks.start, child)
-            self._helpers[name] = Helper(name, start, where=self._where)
+            if self._forks is None or child not in FORKED:
+                self._helpers[name] = Helper(name, start, where=self._where)
+            else:
+                self._helpers[name] = self._pooled("own", name, self._forks.start)
         return self._helpers[name]
+
+    def _pooled(self, pool: str, name: str, start: Open) -> Helper:
+        """Return a helper that takes its process from the pool, where there is one for it."""
+        where = self._where if pool == "own" else None
+        if pool not in self._pools or name in KEPT:
+            return Helper(name, start, where=where)
+        return Helper(name, self._pools[pool].take, where=where, give_back=self._pools[pool].put)
 
     async def _where(self, pid: int) -> str:
         """Say where in the kernel a stuck helper stands."""
@@ -173,10 +188,13 @@ class Live:
         """Return every process that works for us now."""
         forks = self._forks.pid if self._forks is not None else None
         pids = [forks, *(helper.pid for helper in self._helpers.values())]
-        return [pid for pid in pids if pid is not None]
+        waiting = [pid for pool in self._pools.values() for pid in pool.pids()]
+        return [*(pid for pid in pids if pid is not None), *waiting]
 
     def rest(self, idle_s: float) -> None:
         """End helpers that nobody asked for *idle_s*, and forget those of which nothing is left."""
+        for pool in self._pools.values():
+            pool.rest(idle_s)
         for name, helper in list(self._helpers.items()):
             if helper.rest(idle_s):
                 del self._helpers[name]
@@ -211,7 +229,7 @@ class Live:
         """Let go of all helpers and tools at once; done within 5 s."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._commands.close())
-            for helper in self._helpers.values():
-                group.create_task(helper.close())
+            for one in (*self._helpers.values(), *self._pools.values()):
+                group.create_task(one.close())
             if self._forks is not None:
                 group.create_task(self._forks.close())

@@ -23,6 +23,7 @@ HTTP = {
     "propcache",
     "yarl",
 }
+REPORTING = '[agent]\nmetrics = ""\n[report]\naggregator = "http://127.0.0.1:9"\n'
 NEVER = {"rich", "jinja2", "cryptography", "kubernetes", "psutil", "pynvml", "requests", "yaml"}
 
 
@@ -30,7 +31,8 @@ NEVER = {"rich", "jinja2", "cryptography", "kubernetes", "psutil", "pynvml", "re
     ("settings", "expected"),
     [
         pytest.param('[agent]\nmetrics = ""\n', BARE | SETTINGS, id="no endpoint"),
-        pytest.param("", BARE | HTTP, id="endpoint"),
+        pytest.param("", BARE, id="endpoint"),
+        pytest.param(REPORTING, BARE | SETTINGS | HTTP, id="aggregator"),
     ],
 )
 def test_what_the_daemon_imports(tmp_path: Path, settings: str, expected: set[str]) -> None:

@@ -1,0 +1,259 @@
+"""What the agent costs at its defaults: `python -m bench.agent --minutes 10`.
+
+A real daemon with eight simulated GPUs, among 500 processes of jobs; beside it node_exporter where
+it is installed, asked every 10 s, and the floor: processes that only import what the daemon and its
+helpers import. Memory is PSS: a page that several share counts for each by its part.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from collectors.gpu.simulator.plan import plan
+from collectors.gpu.simulator.scenario import read
+
+GPUS, PROCESSES, JOBS, SCRAPE_S, TICKS_S = 8, 500, 4, 10.0, os.sysconf("SC_CLK_TCK")
+AIM_MIB, MOST_MIB, MOST_CORE = 60.0, 75.0, 0.3
+EXPORTER, PORT = "prometheus-node-exporter", 29_838
+CGROUPS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup")
+# The agent as its unit starts it, but for the driver's helper, which gets a simulated library.
+AGENT = """
+import sys
+from collectors.gpu import asking
+from collectors.node import live
+plan, real = sys.argv.pop(1), live.child_argv
+live.child_argv = lambda name: real(name) + (("--scenario", plan) if name == "nvml" else ())
+asking.DRIVER = "/proc/version"
+from agent.cli.main import main
+sys.argv[0] = "gpudiag"
+main()
+"""
+# The same modules in the same number of processes, and nothing done with them.
+FLOOR = """
+import importlib, os, sys
+for name in sys.argv[2].split(","):
+    importlib.import_module(name)
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        break
+sys.stdout.write("x")
+sys.stdout.flush()
+sys.stdin.read()
+"""
+DAEMON = "agent.daemon.service,agent.walk.sources,agent.cli.main,structlog"
+FORKS = "collectors.helpers.children.forks"
+NVML = "collectors.helpers.children.nvml,collectors.gpu.simulator.library"
+
+
+class Cost(NamedTuple):
+    """Of several processes: memory in MiB, and processor seconds until now."""
+
+    rss_mib: float
+    pss_mib: float
+    cpu_s: float
+
+
+def cost(pids: Iterable[int]) -> Cost:
+    """Return what these processes cost; one that is gone costs nothing more."""
+    rss = pss = ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            memory = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            rss += kib(memory, "Rss")
+            pss += kib(memory, "Pss")
+            # Also what ended children used: fields 14 to 17, which count from 1.
+            ticks += sum(map(int, fields[11:15]))
+    return Cost(rss / 1024, pss / 1024, ticks / TICKS_S)
+
+
+def kib(memory: str, name: str) -> int:
+    """Return one line of smaps_rollup."""
+    hit = re.search(rf"^{name}:\s+(\d+) kB$", memory, re.MULTILINE)
+    return int(hit[1]) if hit else 0
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all below it."""
+    below = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            below += [int(child) for child in task.read_text().split()]
+    return [pid, *(one for child in below for one in family(child))]
+
+
+@contextlib.contextmanager
+def jobs(count: int) -> Iterator[str]:
+    """Run *count* sleepers as steps of Slurm's jobs; says whether cgroups name the jobs, too."""
+    root = next((Path(p) for p in CGROUPS if Path(p, "cgroup.procs").exists()), None)
+    made: list[Path] = []
+    sleepers = []
+    try:
+        for number in range(count):
+            job = f"{88_100 + number % JOBS}"
+            environment = {"SLURM_JOB_ID": job, "SLURM_PROCID": str(number)}
+            sleepers.append(subprocess.Popen(["/bin/sleep", "infinity"], env=environment))
+        with contextlib.suppress(OSError):
+            for number, one in enumerate(sleepers if root else ()):
+                made += joined(root, f"job_{88_100 + number % JOBS}", one.pid) if root else []
+        yield "in cgroups of jobs" if made else "without cgroups of their own"
+    finally:
+        for one in sleepers:
+            one.kill()
+        for one in sleepers:
+            one.wait()
+        for path in sorted(set(made), reverse=True):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+
+def joined(root: Path, job: str, pid: int) -> list[Path]:
+    """Put a process into its job's cgroup; returns the folders that were made for it."""
+    path = root / "system.slice" / "slurmstepd.scope" / job / "step_0" / "user" / "task_0"
+    made = [folder for folder in (path, *path.parents[:5]) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "cgroup.procs").write_text(str(pid))
+    return made
+
+
+@contextlib.contextmanager
+def agent(folder: Path) -> Iterator[int]:
+    """Run the agent; its settings are the defaults, but for the folder and the port."""
+    scenario = read(f'model = "h100-sxm"\ncount = {GPUS}\n', "bench")
+    (folder / "plan").write_text(json.dumps(plan(scenario)))
+    argv = [sys.executable, "-I", "-c", AGENT, str(folder / "plan"), "agent"]
+    argv += ["--state", str(folder / "state"), "--socket", str(folder / "agent.sock")]
+    with (folder / "agent.log").open("w") as log:
+        process = subprocess.Popen(argv, stderr=log)
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
+            process.wait(10.0)
+
+
+@contextlib.contextmanager
+def exporter() -> Iterator[int | None]:
+    """Run node_exporter where it is installed."""
+    if (program := shutil.which(EXPORTER)) is None:
+        yield None
+        return
+    argv = [program, f"--web.listen-address=127.0.0.1:{PORT}"]
+    process = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(10.0)
+
+
+def scrape() -> None:
+    """Ask node_exporter once, as Prometheus would."""
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=5).read()
+
+
+def floor(forked: int) -> Cost:
+    """Return what the same processes cost that only import."""
+    started = []
+    try:
+        for imports, forks in ((DAEMON, 0), (FORKS, forked), (NVML, 0)):
+            argv = [sys.executable, "-I", "-c", FLOOR, str(forks), imports]
+            pipe = subprocess.PIPE
+            one = subprocess.Popen(argv, stdin=pipe, stdout=pipe, start_new_session=True)
+            started.append(one)
+            assert one.stdout is not None
+            one.stdout.read(1 + forks)
+        return cost(pid for one in started for pid in family(one.pid))
+    finally:
+        for one in started:
+            os.killpg(one.pid, signal.SIGKILL)
+            one.communicate()
+
+
+def answer(path: Path) -> dict[str, object]:
+    """Return what the agent says of itself."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.connect(str(path))
+        asking.sendall(b'{"ask": "status"}\n')
+        reply: dict[str, object] = json.loads(asking.makefile("rb").readline())["ok"]
+    return reply
+
+
+def over(value: float, most: float) -> str:
+    """Return a mark for what is over its target."""
+    return f"OVER {most:g}" if value > most else f"of {most:g}"
+
+
+def line(name: str, found: Cost, core: float | None = None) -> None:
+    """Print one row."""
+    share = "" if core is None else f"{core:>10.2f}"
+    print(f"{name:<34}{found.rss_mib:>10.1f}{found.pss_mib:>10.1f}{share}", flush=True)
+
+
+def parts(pids: list[int]) -> None:
+    """Print each process of the agent by itself."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+            name = next((w for w in words if w.startswith("collectors.")), "agent")
+            line(f"  {name.rpartition('.')[2]} {pid}", cost([pid]))
+
+
+def watch(pid: int, other: int | None, seconds: float) -> tuple[Cost, Cost, float, float]:
+    """Return the cost of both at the end, and the percent of a core of each, start left out."""
+    began, at = cost(family(pid)), time.monotonic()
+    other_began = cost([other] if other else [])
+    end = at + seconds
+    while (left := end - time.monotonic()) > 0:
+        if other:
+            scrape()
+        time.sleep(min(left, SCRAPE_S))
+    passed = time.monotonic() - at
+    now, other_now = cost(family(pid)), cost([other] if other else [])
+    percent = (now.cpu_s - began.cpu_s) / passed * 100
+    return now, other_now, percent, (other_now.cpu_s - other_began.cpu_s) / passed * 100
+
+
+def main() -> None:
+    """Measure for some minutes; the first one is the start's, and not counted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="minutes watched (10)")
+    parser.add_argument("--strict", action="store_true", help="status 1 where memory is over")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, jobs(PROCESSES) as how, exporter() as other:
+        folder = Path(name)
+        print(f"{GPUS} simulated GPUs, {PROCESSES} processes {how}, {given.minutes:g} minutes")
+        with agent(folder) as pid:
+            time.sleep(min(60.0, given.minutes * 30))
+            found, beside, percent, beside_percent = watch(pid, other, given.minutes * 60)
+            pids = family(pid)
+            print(f"{'':<34}{'RSS MiB':>10}{'PSS MiB':>10}{'% core':>10}")
+            line("agent and helpers", found, percent)
+            parts(pids)
+            verdict = answer(folder / "agent.sock")["diagnosis"]
+        line("... only imported", floor(len(pids) - 3))
+        if other:
+            line(EXPORTER, beside, beside_percent)
+    print(f"PSS {over(found.pss_mib, AIM_MIB)} MiB; {over(percent, MOST_CORE)} % of a core")
+    if verdict is None:
+        sys.exit("bench: no walk was finished")
+    if given.strict and found.pss_mib > MOST_MIB:
+        sys.exit(f"bench: {found.pss_mib:.1f} MiB of PSS are over {MOST_MIB:g}")
+
+
+if __name__ == "__main__":
+    main()
