@@ -63,8 +63,8 @@ def _status(event: str, answer: dict[str, object], syslog: str) -> int:
     if event == "health" or not isinstance(reasons, list) or not reasons:
         click.echo(f"gpudiag: {verdict}, seen {age:.0f} s ago")
         return 0
-    said = "; ".join(f"{reason['fault']}: {reason['message']}" for reason in reasons)[:400]
-    # Slurm shows the first lines of a failed prolog in its log.
+    said = _line("; ".join(f"{reason['fault']}: {reason['message']}" for reason in reasons))[:400]
+    # Slurm shows it in its log, and deploy/slurm/gpudiag-prolog makes the node's reason of it.
     click.echo(f"gpudiag: drain: {said}")
     _say(syslog, f"{event} takes the node out: {said}")
     return DRAIN
@@ -72,7 +72,7 @@ def _status(event: str, answer: dict[str, object], syslog: str) -> int:
 
 def _say(syslog: str, text: str) -> None:
     """Write one line to the system log; one that does not listen is not waited for."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = _line(text)
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"gpudiag hook: {line}\n")
     with (
@@ -82,3 +82,8 @@ def _say(syslog: str, text: str) -> None:
         log.settimeout(0)
         log.connect(syslog)
         log.send(f"<{PRIORITY}>gpudiag-hook[{os.getpid()}]: {line}".encode()[:1000])
+
+
+def _line(text: str) -> str:
+    """Return *text* as one line of characters that can be printed."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -53,8 +53,12 @@ class Agent:
 
     def told(self, word: str) -> str:
         """Return the next notification that holds *word*."""
-        while word not in (said := self.systemd.recv(4096).decode()):
-            pass
+        try:
+            while word not in (said := self.systemd.recv(4096).decode()):
+                pass
+        except TimeoutError:
+            log = (self.folder / "log").read_text()[-2000:]
+            raise AssertionError(f"not in {PATIENCE_S:g} s: {word}; its log:\n{log}") from None
         return said
 
     def ask(self, **question: Any) -> dict[str, Any]:

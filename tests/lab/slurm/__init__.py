@@ -1,0 +1,1 @@
+"""Real Slurm: a controller and three nodes on this host."""
