@@ -37,40 +37,68 @@ LINE = re.compile(
 )
 
 
-def kernel_log(after: int = -1) -> dict[str, Any]:
+# Where the last answer ended, by the number that it ended with: who asks for what came after it is
+# read on to from there, and the log is not read whole again.
+_devices: dict[int, int] = {}
+_cursors: dict[int, str] = {}
+# s=0af3...;i=51b;b=9c1e...;m=4c1f2a;t=63f1...;x=8d12...      (sd_journal_get_cursor(3): opaque)
+CURSOR = re.compile(r"[0-9A-Za-z=;_-]{1,400}")
+
+
+def kernel_log(after: int = -1, most: int = MOST_RECORDS) -> dict[str, Any]:
     """Return the last records as `lines`, their `source`, and how many are `lost` in between.
 
     Only records of a higher number than *after* are returned, and the first of them can show that
-    others are lost. A reader of /dev/kmsg takes nothing away from others, and nothing is cleared.
+    others are lost. With fewer than all as the *most*, it is the oldest that /dev/kmsg has: asked
+    again from there, it goes on. A reader takes nothing away from others, and nothing is cleared.
     """
+    most = min(max(most, 1), MOST_RECORDS)
     refusals: list[Refused] = []
-    readers: tuple[Callable[[int], dict[str, Any]], ...] = (kmsg, journal, ring_by_syslog)
+    readers: tuple[Callable[[int, int], dict[str, Any]], ...] = (kmsg, journal, ring_by_syslog)
     for read in readers:
         try:
-            return read(after)
+            return read(after, most)
         except Refused as no:
             refusals.append(no)
     raise refusals[0]
 
 
-def kmsg(after: int) -> dict[str, Any]:
+def kmsg(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:
     """Return what /dev/kmsg holds."""
+    handle = _devices.pop(after, None)
+    for other in _devices.values():
+        os.close(other)
+    _devices.clear()
+    if handle is None:
+        handle = _opened()
     try:
-        handle = os.open(KMSG, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        answer = tail(handle, after, most)
+    except OSError:
+        os.close(handle)
+        raise
+    _devices[answer["last"]] = handle
+    return answer
+
+
+def _opened() -> int:
+    try:
+        return os.open(KMSG, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise Refused("denied", f"{KMSG} is not shown to this container") from None
     except PermissionError as no:
         raise Refused("denied", f"{KMSG}: {no.strerror}") from None
-    with os.fdopen(handle, "rb", buffering=0):
-        return tail(handle, after)
 
 
-def tail(handle: int, after: int = -1) -> dict[str, Any]:
-    """Read one record at a time until there is none, keeping the newest."""
+def tail(handle: int, after: int = -1, most: int = MOST_RECORDS) -> dict[str, Any]:
+    """Read one record at a time until there is none, or *most* are there; `last` is a number.
+
+    Where all are wanted the newest are kept. Those that were to follow on *after* and find no room
+    are lost.
+    """
     kept: deque[bytes] = deque()
     size = lost = 0
     last = after
-    while True:
+    while len(kept) < most or most == MOST_RECORDS:
         try:
             record = os.read(handle, RECORD_CAP)
         except BlockingIOError:
@@ -90,8 +118,10 @@ def tail(handle: int, after: int = -1) -> dict[str, Any]:
         size += len(record)
         while len(kept) > MOST_RECORDS or size > MOST_BYTES:
             size -= len(kept.popleft())
+            lost += after >= 0
     text = b"".join(kept).decode("ascii", "backslashreplace")
-    return {"lines": list(filter(None, text.split("\n"))), "lost": lost, "source": "kmsg"}
+    lines = list(filter(None, text.split("\n")))
+    return {"lines": lines, "lost": lost, "source": "kmsg", "last": last}
 
 
 def _number(record: bytes) -> int | None:
@@ -99,13 +129,32 @@ def _number(record: bytes) -> int | None:
     return int(parts[1]) if len(parts) == 3 and parts[1].isdigit() else None  # noqa: PLR2004 - level, number, rest
 
 
-def journal(after: int) -> dict[str, Any]:
-    """Return what the journal holds of this boot's kernel."""
-    text = journalctl(FIELDS, "--dmesg", f"--boot={boot_id()}", f"--lines={MOST_RECORDS}")
-    lines = list(numbered(entries(text), after))
+def journal(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:
+    """Return what the journal holds of this boot's kernel: the newest, also where most are less."""
+    del most
+    cursor = _cursors.pop(after, None)
+    since = () if cursor is None else (f"--after-cursor={cursor}",)
+    text = journalctl(
+        FIELDS, "--dmesg", f"--boot={boot_id()}", f"--lines={MOST_RECORDS}", *since
+    )
+    # What follows on a cursor is new, whatever its clock says.
+    lines = list(numbered(entries(text), after, after if cursor else -1))
     if not lines and after < 0:
         raise Refused("denied", "the journal holds no kernel message of this boot")
-    return {"lines": lines, "lost": 0, "source": "journald"}
+    last = _number(lines[-1].encode()) if lines else after
+    _cursors.clear()
+    if last is not None and (found := (_cursor(text) if lines else cursor)):
+        _cursors[last] = found
+    return {"lines": lines, "lost": 0, "source": "journald", "last": last}
+
+
+def _cursor(text: bytes) -> str | None:
+    """Return the cursor of the last entry."""
+    try:
+        cursor = json.loads(text.rstrip(b"\n").rpartition(b"\n")[2])["__CURSOR"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return cursor if isinstance(cursor, str) and CURSOR.fullmatch(cursor) else None
 
 
 def boot_id() -> str:
@@ -168,8 +217,9 @@ def entries(text: bytes) -> Iterator[tuple[int, int, str]]:
             yield (facility << 3) | (level & 7), us, plain
 
 
-def ring_by_syslog(after: int) -> dict[str, Any]:
-    """Return what syslog(2) gives, which asks for CAP_SYSLOG and no device."""
+def ring_by_syslog(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:
+    """Return what syslog(2) gives, which asks for CAP_SYSLOG and no device; always all of it."""
+    del most
     libc = ctypes.CDLL(None, use_errno=True)
     size = libc.klogctl(SIZE_BUFFER, None, 0)
     buffer = ctypes.create_string_buffer(min(max(size, 0), MOST_BYTES))
@@ -177,7 +227,8 @@ def ring_by_syslog(after: int) -> dict[str, Any]:
     if got < 0:
         raise Refused("denied", f"syslog(2): {os.strerror(ctypes.get_errno())}")
     lines = list(numbered(printed(buffer.raw[:got].decode("utf-8", "replace")), after))
-    return {"lines": lines, "lost": 0, "source": "syslog"}
+    last = _number(lines[-1].encode()) if lines else after
+    return {"lines": lines, "lost": 0, "source": "syslog", "last": last}
 
 
 def printed(text: str) -> Iterator[tuple[int, int, str]]:
@@ -187,9 +238,13 @@ def printed(text: str) -> Iterator[tuple[int, int, str]]:
             yield int(hit[1]), int(hit[2] or 0) * 1_000_000 + int(hit[3] or 0), hit[4]
 
 
-def numbered(records: Iterable[tuple[int, int, str]], after: int) -> Iterator[str]:
-    """Yield lines of /dev/kmsg's form, numbered by their time: these sources have no number."""
-    last = -1
+def numbered(
+    records: Iterable[tuple[int, int, str]], after: int, last: int = -1
+) -> Iterator[str]:
+    """Yield lines of /dev/kmsg's form, numbered by their time: these sources have no number.
+
+    Numbers grow from *last*, and those up to *after* are left out.
+    """
     for priority, us, text in records:
         last = max(us, last + 1)
         if last > after:

@@ -34,6 +34,7 @@ def test_all_records_until_there_is_none(ring: tuple[socket.socket, int]) -> Non
         "lines": ["6,1,10,-;one", " SUBSYSTEM=pci", "6,2,20,-;two"],
         "lost": 0,
         "source": "kmsg",
+        "last": 2,
     }
 
     assert expected == kernel.tail(handle)
@@ -202,6 +203,71 @@ def test_what_syslog_prints() -> None:
     expected = [(6, 2_608_284, "one"), (14, 12_000_101, "two"), (4, 0, "three")]
 
     assert expected == list(kernel.printed(text))
+
+
+def test_reading_goes_on_where_it_ended(
+    ring: tuple[socket.socket, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for what comes after its last answer, it reads the new records alone, piece by piece.
+
+    The device is opened once; another number than the last one's has it opened anew.
+    """
+    writer, handle = ring
+    opened = []
+
+    def open_again() -> int:
+        opened.append(os.dup(handle))
+        return opened[-1]
+
+    monkeypatch.setattr(kernel, "_opened", open_again)
+    for number in (1, 2, 3):
+        writer.send(b"6,%d,10,-;text\n" % number)
+    answers = [kernel.kernel_log(most=2), kernel.kernel_log(after=2, most=2)]
+    writer.send(b"6,7,10,-;text\n")
+    answers.append(kernel.kernel_log(after=3, most=2))
+    once = len(opened)
+    answers.append(kernel.kernel_log(after=5))
+    os.close(kernel._devices.popitem()[1])
+
+    assert ([(2, 0, 2), (1, 0, 3), (1, 3, 7), (0, 0, 5)], 1, 2) == (
+        [(len(got["lines"]), got["lost"], got["last"]) for got in answers],
+        once,
+        len(opened),
+    )
+
+
+@pytest.mark.tool("journalctl", journal.REMOTE)
+def test_the_journal_is_read_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the device, the real journalctl is asked for what follows on its cursor alone."""
+    now = kernel.boot_id()
+    entries: list[journal.Entry] = [
+        (now, 10.0 + n, {**journal.KERNEL, "MESSAGE": f"line {n}"}) for n in range(2)
+    ]
+    later = {**journal.KERNEL, "MESSAGE": "line 2", "__MONOTONIC_TIMESTAMP": "9000000"}
+    journal.keep(tmp_path, monkeypatch, entries)
+    monkeypatch.setattr(kernel, "KMSG", str(tmp_path / "kmsg"))
+    first = kernel.kernel_log()
+    again = kernel.kernel_log(after=first["last"])
+    journal.keep(tmp_path, monkeypatch, [(now, 20.0, later)])
+    then = kernel.kernel_log(after=again["last"])
+
+    assert (["line 0", "line 1"], [], ["line 2"], True) == (
+        *([r.text for r in parse(got["lines"])] for got in (first, again, then)),
+        then["last"] > first["last"],
+    )
+
+
+def test_what_finds_no_room_after_a_cursor_is_lost(
+    ring: tuple[socket.socket, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More new records than are kept: the newest are there, and the others are counted as lost."""
+    writer, handle = ring
+    for number in range(4, 13):
+        writer.send(b"6,%d,10,-;text\n" % number)
+    monkeypatch.setattr(kernel, "MOST_RECORDS", 2)
+    got = kernel.tail(handle, after=3, most=2)
+
+    assert (["6,11,10,-;text", "6,12,10,-;text"], 7) == (got["lines"], got["lost"])
 
 
 def test_a_flood_of_records_costs_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
