@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 
 from aggregator import BUILD
-from aggregator.api import bounds, openapi, probes
+from aggregator.api import bounds, openapi, probes, unparsed
 from aggregator.api.asking import AGGREGATOR
 from aggregator.api.problem import Handler, problems
 from aggregator.api.routes import ROUTES
@@ -32,7 +32,9 @@ def build(aggregator: Aggregator) -> web.Application:
     app = web.Application(middlewares=[counted, problems, bounds.bounded])
     app[AGGREGATOR] = aggregator
     for route in ROUTES:
-        app.router.add_route(route.method, route.path, route.handle)
+        app.router.add_route(
+            route.method, route.path, route.handle, expect_handler=unparsed.expectation
+        )
     app.router.add_get("/healthz", probes.healthz)
     app.router.add_get("/readyz", probes.readyz)
     app.router.add_get("/metrics", probes.metrics)
@@ -48,7 +50,7 @@ def build(aggregator: Aggregator) -> web.Application:
 
 def runner(aggregator: Aggregator, *, idle_s: float = IDLE_S) -> web.AppRunner:
     """Return what serves it; bodies are unpacked by the routes, within their bounds."""
-    return web.AppRunner(
+    return unparsed.Runner(
         build(aggregator),
         access_log=None,
         auto_decompress=False,
