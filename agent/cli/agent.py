@@ -42,7 +42,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     Reads only. HUP reads the settings anew, TERM ends it within 5 s. It belongs to systemd
     (deploy/systemd/gpudiag-agent.service); a person looks with `gpudiag status`.
     """
-    from agent.daemon import endpoint, keeping, log, peer  # noqa: PLC0415 - the daemon's alone
+    from agent.daemon import endpoint, keeping, log, past, peer  # noqa: PLC0415 - the daemon's alone
     from agent.daemon.service import Parts, Service  # noqa: PLC0415 - same
     from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
 
@@ -57,7 +57,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
         node.share_helpers()
     listening = endpoint.bind(Path(path))
     said, limit = log.configure()
-    kept = keeping.Keeping(place)
+    kept, had = keeping.Keeping(place), past.KeptPast(place)
     reporting = _reporting(node, settings, place, said)
     parts = Parts(
         node=node,
@@ -71,6 +71,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
         limit=limit,
         chance=random.Random(),  # noqa: S311 - spreads agents over time, keeps no secret
         reporting=reporting,
+        past=had,
     )
 
     async def whole() -> None:
@@ -80,6 +81,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
         asyncio.run(whole())
     finally:
         kept.close()
+        had.close()
         listening.close()
         Path(path).unlink(missing_ok=True)
     return 0
@@ -104,10 +106,4 @@ def _reporting(node: Node, settings: Settings, folder: Path, log: "Log") -> "Rep
     # aiohttp's client is 15 MiB, for those who report.
     from agent.daemon.reporting import Reporting  # noqa: PLC0415 - see above
 
-    try:
-        return Reporting(node, settings.report, folder, log)
-    except OSError as problem:
-        raise Mistake(
-            f"report.ca: {settings.report.ca}: {problem.strerror or problem}",
-            "name a file of PEM certificates",
-        ) from None
+    return Reporting(node, settings.report, folder, log)

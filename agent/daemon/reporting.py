@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import BUILD
+from agent.cli.errors import Mistake
 from agent.daemon.enrolment import Enrolment
 from agent.daemon.log import Log
 from agent.daemon.walker import Walk
@@ -33,7 +34,7 @@ class Reporting:
         self._log = log
         limits = Limits(disk=settings.spool_mib * MIB)
         self._spool = Spool(Disk(folder / "spool"), limits=limits)
-        tls = ssl.create_default_context(cafile=settings.ca) if settings.ca else None
+        tls = _tls(settings)
         self.enrolment = Enrolment(settings, folder, log, tls)
         self._sender = Sender(
             self._spool,
@@ -122,3 +123,20 @@ class Reporting:
         """Leave the spool as it is to be found."""
         await self._spool.close()
         self.enrolment.close()
+
+
+def _tls(settings: Report) -> ssl.SSLContext | None:
+    """Return how the aggregator is known and this node shows itself; None: as the system has it."""
+    if not settings.ca and not settings.certificate:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=settings.ca)
+        if settings.certificate:
+            context.load_cert_chain(settings.certificate, settings.key)
+    except OSError as problem:
+        files = (settings.ca, settings.certificate, settings.key)
+        raise Mistake(
+            f"report: {', '.join(f for f in files if f)}: {problem.strerror or problem}",
+            "name PEM files that are there and belong together",
+        ) from None
+    return context

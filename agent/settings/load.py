@@ -29,6 +29,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     aggregator: str | None = None
     join_token: str = "/etc/gpudiag/join-token"  # noqa: S105 - a path
     ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
     spool_mib: int = 256
     job_text: Literal["none", "masked", "full"] = "masked"
 

@@ -68,11 +68,16 @@ class HookTable(Table):
 
 
 class ReportTable(Table):
-    """To whom the daemon reports: without `aggregator`, to nobody."""
+    """To whom the daemon reports: without `aggregator`, to nobody.
+
+    `certificate` and `key` are this node's own, for an aggregator that hears nobody without one.
+    """
 
     aggregator: str | None = Field(default=None, pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")
     join_token: str = Field(default="/etc/gpudiag/join-token", pattern=r"^/[^\x00-\x1f]*$")
     ca: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$")
+    certificate: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$")
+    key: str | None = Field(default=None, pattern=r"^/[^\x00-\x1f]*$")
     spool_mib: int = Field(default=256, ge=1, le=65_536)
 
 
