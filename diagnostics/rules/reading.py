@@ -3,7 +3,6 @@
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
-from diagnostics.rules.alike import ZEROS, Shapes
 from diagnostics.rules.dense import PASSING, XID, Kind, kinds
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
@@ -13,7 +12,6 @@ from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.stamp import STAMP, hand
 from diagnostics.rules.when import When, when
 from diagnostics.series.curve import Drawing
-from diagnostics.series.lines import numbers
 
 # Texts that came lately, with what they count for: a line that repeats is not searched again.
 MOST_TEXTS = 4_096
@@ -27,9 +25,6 @@ TAIL = 4_096
 
 # Where this share of a piece's lines was seen before, the next piece is read by kinds of lines.
 DENSE = 0.3
-
-# Fewer hits than this in a piece are read one by one.
-FEW = 20
 
 # A time stands in the first bytes of a line.
 STAMPED = 64
@@ -51,7 +46,6 @@ class Reading:
         self._tail = b""
         self._search: Search | None = None
         self._texts: dict[Text, tuple[Counting, ...]] = {}
-        self._shapes = Shapes()
         self._drawing = Drawing()
 
     def feed(self, piece: bytes) -> None:
@@ -80,43 +74,22 @@ class Reading:
         if self._dense and (found := kinds(piece)) and self._by_kind(piece, found, search):
             return
         number, known, again = self._line, 0, 0
-        plan_of, shape_of = self._knowledge.plan, self._shapes.get
-        hits = self._knowledge.anchors.hits(piece)
-        # Ordinary text has few hits, and is not worth another pass.
-        shapes = piece.translate(ZEROS) if search.form == "training" and len(hits) > FEW else None
-        for start, end, held in hits:
+        plan_of = self._knowledge.plan
+        for start, end, held in self._knowledge.anchors.hits(piece):
             plan = plan_of(held)
             number += piece.count(b"\n", known, start)
             known = start
-            stop = end if end - start < LINE_CAP else start + LINE_CAP
-            if plan.searched and (shapes is None or stop - start > LONGEST_TEXT):
+            stop = min(end, start + LINE_CAP)
+            if plan.searched:
                 _, came = self._take(Place(piece, start, stop, number), plan, search)
                 again += came
-            elif plan.searched and shapes is not None:
-                key, line = (held, shapes[start:stop]), piece[start:stop]
-                shape = shape_of(key)
-                counting = None if shape is None else shape.counting.get(shape.tell(line))
-                if counting is None:
-                    counting, _ = self._take(Place(piece, start, stop, number), plan, search)
-                    if counting is not None:
-                        self._shapes.add(key, plan, line, counting)
-                else:
-                    for one in counting:
-                        one.again(number, line[:STAMPED])
             if plan.numbers:
-                shown = decoded(piece[start:stop])
-                if said := numbers(shown):
-                    self._drawing.add(said, number, shown)
+                self._drawing.line(number, piece[start:stop], held, notable=plan.searched)
         line, self._line = self._line, number + piece.count(b"\n", known)
         self._dense = again > DENSE * (self._line - line)
 
-    def _take(
-        self, place: Place, plan: Plan, search: Search
-    ) -> tuple[tuple[Counting, ...] | None, bool]:
-        """Count one line; return what its text counts for, and whether it came lately.
-
-        None where a line with the same text can count for something else.
-        """
+    def _take(self, place: Place, plan: Plan, search: Search) -> tuple[tuple[Counting, ...], bool]:
+        """Count one line; return what it counts for, and whether its text came lately."""
         text, at = _text(place, stamped=search.form != "training")
         known = self._texts.get(text)
         if known is None:
@@ -125,7 +98,7 @@ class Reading:
                 if len(self._texts) >= MOST_TEXTS:
                     self._texts.clear()
                 self._texts[text] = counting
-            return counting, False
+            return counting or (), False
         head = place.piece[place.start : at]
         for one in known:
             one.again(place.number, head)
@@ -149,7 +122,7 @@ class Reading:
             counting, _ = self._take(place, plan, search)
             if kind.count > 1:
                 _, at = _text(place, stamped=True)
-                for one in counting or ():
+                for one in counting:
                     one.again(self._line + kind.last, kind.last_line[:at], kind.count - 1)
         self._line += piece.count(b"\n")
         return True

@@ -1,43 +1,35 @@
 """The numbers of one run in their order, bounded, with the lines that matter quoted."""
 
-import math
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable
 
 import msgspec
 
-from diagnostics.series.lines import Numbers
+from diagnostics.rules.line import Line, decoded
+from diagnostics.series.drawn import Drawn, Quote, RankTimes
+from diagnostics.series.lines import numbers
+from diagnostics.series.point import Point
 
 MOST_POINTS = 20_000
-QUOTED = 2_000
+# Of a number line no more than this is kept; the longest of DeepSpeed's has 1,500.
+LONGEST = 2_000
+# Lines that a rule finds notable are read out of turn, up to so many.
+MOST_NOTABLE = 1_000
 
-
-class Point(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step as a log prints it, None where it does not; times in milliseconds."""
-
-    step: int | None = None
-    loss: float | None = None
-    grad_norm: float | None = None
-    step_ms: float | None = None
-    sync_ms: float | None = None
-    batch: int | None = None
-
-
-class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the log, counted from 1, without colour codes; `step` where it says one."""
-
-    line: int
-    text: str
-    step: int | None = None
+__all__ = ["Curve", "Drawing", "Point", "Quote"]
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The last points of a log; `count` is how many there were.
+    """The steps of a log: of the older ones each `every`th line was read, the last all.
 
-    `bad` lines have a loss that is not finite, the first of them is quoted; `finite` quotes the
-    last finite loss, `timed` the last step time, `synced` the last gradient-sync time.
+    `count` is how many steps there were, where `every` is above 1 about so. `bad` steps have a
+    loss that is not finite; the first and the last of them are quoted. `finite` quotes the last
+    finite loss, `timed` the last step time, `synced` the last gradient-sync time. `ranks` has the
+    last times of each rank, where one log has several.
     """
 
     points: tuple[Point, ...] = ()
+    every: int = 1
     count: int = 0
     bad: int = 0
     first_bad: Quote | None = None
@@ -45,62 +37,74 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finite: Quote | None = None
     timed: Quote | None = None
     synced: Quote | None = None
+    ranks: tuple[RankTimes, ...] = ()
+
+
+class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A number line that is not read yet; lines of one kind are held by the same anchors."""
+
+    number: int
+    raw: bytes
+    kind: int
+    notable: bool
 
 
 class Drawing:
-    """Takes number lines one by one and keeps what a Curve holds."""
+    """Takes number lines one by one and keeps what a Curve holds.
+
+    Lines wait unread until so many newer ones came; then each `every`th of a kind is read.
+    """
 
     def __init__(self, most: int = MOST_POINTS) -> None:
-        self._steps: deque[Point] = deque(maxlen=most)
-        self._micro: deque[Point] = deque(maxlen=most)
-        self._count = self._bad = 0
-        self._quotes: dict[str, tuple[int, str, int | None]] = {}
+        self._most = most
+        self._waiting: deque[Waiting] = deque()
+        self._past = Drawn()
+        self._every = 1
+        self._kinds: Counter[int] = Counter()
+        self._notable = 0
 
-    def add(self, said: Numbers, line: int, text: str) -> None:
-        """Take what a line says; its text is kept only as long as it is the first or the last."""
-        quote = (line, text, said.step)
-        if said.loss is not None:
-            self._loss(said.loss, quote)
-        if said.step_ms is not None:
-            self._quotes["timed"] = quote
-        if said.sync_ms is not None:
-            self._quotes["synced"] = quote
-        points = self._micro if said.micro else self._steps
-        if said.step is None and said.step_ms is None:
-            # A block of timers stands below the line of its step.
-            if points:
-                points[-1] = msgspec.structs.replace(points[-1], sync_ms=said.sync_ms)
-            return
-        points.append(
-            Point(
-                step=said.step,
-                loss=said.loss,
-                grad_norm=said.grad_norm,
-                step_ms=said.step_ms,
-                sync_ms=said.sync_ms,
-                batch=said.batch,
+    def line(self, number: int, raw: bytes, kind: int = 0, *, notable: bool = False) -> None:
+        """Take a line as it stands in the log, without its end."""
+        self._waiting.append(Waiting(number, raw[:LONGEST], kind, notable))
+        if len(self._waiting) > self._most:
+            self._leave(self._waiting.popleft())
+
+    def _leave(self, one: Waiting) -> None:
+        """Read a line that is among the last no more, if it is one of those that are kept."""
+        place = self._kinds[one.kind]
+        self._kinds[one.kind] = place + 1
+        if place % self._every:
+            # 'skipped iterations:   0' stands in each line of Megatron's.
+            notable = one.notable or (
+                b"skipped iterations" in one.raw and b"skipped iterations:   0" not in one.raw
             )
-        )
-        self._count += not said.micro
-
-    def _loss(self, loss: float, quote: tuple[int, str, int | None]) -> None:
-        if math.isfinite(loss):
-            self._quotes["finite"] = quote
-            return
-        self._bad += 1
-        self._quotes.setdefault("first_bad", quote)
-        self._quotes["last_bad"] = quote
+            if not notable or self._notable >= MOST_NOTABLE:
+                return
+            self._notable += 1
+        _read(one, self._past)
+        if len(self._past.points) > self._most:
+            self._past.thin()
+            self._every *= 2
 
     def curve(self) -> Curve:
         """Return what was drawn: whole steps, or their passes where no whole step is timed."""
-        points = self._steps or self._micro
-        quotes = {
-            name: Quote(line=line, text=text[:QUOTED], step=step)
-            for name, (line, text, step) in self._quotes.items()
-        }
+        drawn = self._past.copy()
+        older = len(drawn.points)
+        for one in self._waiting:
+            _read(one, drawn)
+        count = older * self._every + len(drawn.points) - older
         return Curve(
-            points=tuple(points),
-            count=self._count or len(self._micro),
-            bad=self._bad,
-            **quotes,
+            points=drawn.steps(),
+            every=self._every,
+            count=count or len(drawn.micro),
+            bad=drawn.bad,
+            ranks=drawn.ranks(),
+            **drawn.quotes(),
         )
+
+
+def _read(one: Waiting, drawn: Drawn, form: Callable[[str], Point | None] = numbers) -> None:
+    text = decoded(one.raw)
+    said = form(text)
+    if said is not None:
+        drawn.add(said, one.number, text, Line(one.number, text).rank)

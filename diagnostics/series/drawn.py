@@ -1,0 +1,216 @@
+"""Join the lines of a step into one point, and note which lines a finding will quote."""
+
+import math
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from diagnostics.series.point import Numbers, Point
+
+QUOTED = 600
+# How many of a rank's last steps are kept, and of how many ranks.
+LAST_STEPS = 32
+MOST_RANKS = 2_048
+# What thinning may leave.
+MOST_KEPT = 0.75
+# A bar's clock has whole seconds: so many make a step's time good to 5 %.
+BAR_S = 20.0
+
+JOINED = tuple(
+    name
+    for name in Point.__struct_fields__
+    if name not in {"step", "line", "text", "lost", "rewarded"}
+)
+
+
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the log, counted from 1, without colour codes; `step` where it says one."""
+
+    line: int
+    text: str
+    step: int | None = None
+
+
+class RankTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How long one rank worked in its last steps, in milliseconds, without waiting for others."""
+
+    rank: int
+    work_ms: tuple[float, ...]
+    line: int
+    text: str
+
+
+class Drawn:
+    """Points as they grow line by line."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.micro: deque[Point] = deque(maxlen=20_000)
+        self.bad = 0
+        self._quotes: dict[str, Quote] = {}
+        self._leader: int | None = None
+        self._bar: int | None = None
+        self._clock: tuple[int, float] | None = None
+        self._work: dict[int, tuple[deque[float], int, str]] = {}
+
+    def copy(self) -> "Drawn":
+        """Return one that can go on without changing this."""
+        other = Drawn()
+        other.points, other.micro = list(self.points), deque(self.micro, self.micro.maxlen)
+        other.bad, other._quotes = self.bad, dict(self._quotes)
+        other._leader, other._bar, other._clock = self._leader, self._bar, self._clock
+        other._work = {
+            rank: (deque(times, LAST_STEPS), line, text)
+            for rank, (times, line, text) in self._work.items()
+        }
+        return other
+
+    def thin(self) -> None:
+        """Keep every other point, and all that tell of a step that failed."""
+        last = len(self.points) - 1
+        kept = [p for n, p in enumerate(self.points) if not n % 2 or n == last or _failed(p)]
+        # Where most of them failed, they are thinned as others are.
+        self.points = kept if len(kept) <= MOST_KEPT * last else self.points[last % 2 :: 2]
+
+    def add(self, said: Numbers, line: int, text: str, rank: int | None) -> None:
+        """Take what a line says."""
+        self._note(said, line, text)
+        if rank is not None:
+            self._rank(said, rank, line, text)
+            if not self._leads(said, rank):
+                return
+        if said.micro:
+            self.micro.append(_point(said, line, text))
+            return
+        if said.elapsed_s is not None:
+            self._by_bar(said, line, text)
+            return
+        self._point(said, line, text)
+
+    def _leads(self, said: Numbers, rank: int) -> bool:
+        """Return whether the line is of the rank whose numbers make the curve: the first."""
+        if self._leader is None and said.step is not None:
+            self._leader = rank
+        return self._leader in (None, rank) or (said.loss is not None and not _finite(said.loss))
+
+    def _by_bar(self, said: Numbers, line: int, text: str) -> None:
+        assert said.elapsed_s is not None, "asked by the caller"
+        assert said.step is not None, "a bar always has one"
+        self._bar, clock = said.step, self._clock
+        if clock is None or said.step < clock[0] or said.elapsed_s < clock[1]:
+            self._clock, clock = (said.step, said.elapsed_s), None
+        took: float | None = None
+        if clock and said.step > clock[0] and said.elapsed_s - clock[1] >= BAR_S:
+            took = (said.elapsed_s - clock[1]) * 1e3 / (said.step - clock[0])
+            self._clock = (said.step, said.elapsed_s)
+        if took is not None or not _timers_alone(said) or said.scale_to is not None:
+            self._point(msgspec.structs.replace(said, step_ms=took), line, text)
+
+    def _point(self, said: Numbers, line: int, text: str) -> None:
+        step = said.step
+        if step is None and self._bar is not None and said.bus_gb_s is None:
+            step = self._bar
+        last = self.points[-1] if self.points else None
+        if last is not None and _belongs(said, step, last):
+            self.points[-1] = _joined(last, said)
+            if said.step_ms is not None:
+                self._quotes["timed"] = Quote(line=line, text=text[:QUOTED], step=step)
+            return
+        if step is None and said.scale_to is None and _timers_alone(said):
+            return
+        self.points.append(_point(msgspec.structs.replace(said, step=step), line, text))
+
+    def _rank(self, said: Numbers, rank: int, line: int, text: str) -> None:
+        """Note how long the rank itself worked: what is left of a step without synchronisation."""
+        total = said.step_ms if said.step_ms is not None else None
+        if total is None or (rank not in self._work and len(self._work) >= MOST_RANKS):
+            return
+        known = self._work.get(rank)
+        times = known[0] if known else deque[float](maxlen=LAST_STEPS)
+        times.append(total - (said.sync_ms or 0.0))
+        self._work[rank] = (times, line, text[:QUOTED])
+
+    def _note(self, said: Numbers, line: int, text: str) -> None:
+        quote = Quote(line=line, text=text[:QUOTED], step=said.step)
+        if said.loss is not None:
+            if _finite(said.loss):
+                self._quotes["finite"] = quote
+            else:
+                self.bad += 1
+                self._quotes.setdefault("first_bad", quote)
+                self._quotes["last_bad"] = quote
+        if said.step_ms is not None:
+            self._quotes["timed"] = quote
+        if said.sync_ms is not None:
+            self._quotes["synced"] = quote
+
+    def steps(self) -> tuple[Point, ...]:
+        """Return whole steps; passes of steps only where nothing else is timed."""
+        return tuple(self.points) or tuple(self.micro)
+
+    def quotes(self) -> dict[str, Any]:
+        """Return the lines that findings quote, by their names in Curve."""
+        return dict(self._quotes)
+
+    def ranks(self) -> tuple[RankTimes, ...]:
+        """Return each rank's last times, where there are several ranks."""
+        if len(self._work) < 2:  # noqa: PLR2004 - one alone has none to be compared with
+            return ()
+        return tuple(
+            RankTimes(rank=rank, work_ms=tuple(times), line=line, text=text)
+            for rank, (times, line, text) in sorted(self._work.items())
+        )
+
+
+def _belongs(said: Numbers, step: int | None, last: Point) -> bool:
+    """Return whether the line goes on about the last point's step."""
+    if said.bus_gb_s is not None or last.bus_gb_s is not None:
+        return False
+    if said.scale_to is not None:
+        # Each overflow is a step of its own, but for what other ranks say of the same.
+        return last.skipped is None or said.scale_from != said.scale_to == last.loss_scale
+    if step is not None:
+        return last.step == step
+    return _timers_alone(said) or (last.step is not None and last.loss is None and not said.step_ms)
+
+
+def _timers_alone(said: Numbers) -> bool:
+    return said.step_ms is None and said.loss is None and said.grad_norm is None
+
+
+def _joined(last: Point, said: Numbers) -> Point:
+    """Return the point with what the line adds; a number that is not finite is never lost."""
+    new: dict[str, Any] = {}
+    for name in JOINED:
+        value, old = getattr(said, name), getattr(last, name)
+        if value is not None and (old is None or not _finite(value)):
+            new[name] = value
+    if said.scale_to is not None:
+        new |= {"loss_scale": said.scale_to, "skipped": 1}
+    if new.get("loss") is not None:
+        new["lost"] = False
+    return msgspec.structs.replace(last, **new) if new else last
+
+
+def _point(said: Numbers, line: int, text: str) -> Point:
+    values = {name: getattr(said, name) for name in JOINED}
+    if said.scale_to is not None:
+        values["loss_scale"] = said.scale_to
+    return Point(
+        step=said.step,
+        lost=said.lost,
+        rewarded=said.rewarded,
+        line=line,
+        text=text[:QUOTED],
+        **values,
+    )
+
+
+def _failed(point: Point) -> bool:
+    bad = (point.loss, point.grad_norm)
+    return point.lost or bool(point.skipped) or any(v is not None and not _finite(v) for v in bad)
+
+
+def _finite(value: float) -> bool:
+    return math.isfinite(value)

@@ -1,0 +1,1 @@
+"""How frameworks print their numbers: a module for each kind of line, samples above patterns."""

@@ -1,0 +1,125 @@
+"""Megatron-LM, Megatron Core, Megatron-DeepSpeed and GPT-NeoX: iteration lines and timers."""
+
+import re
+
+from diagnostics.series.forms.number import LONGEST, NUMBER, count, measure
+from diagnostics.series.point import Numbers
+
+ANCHORS = (
+    r"elapsed time per iteration",
+    r"all-grads-sync",
+    r"grads-reduce-scatter",
+    r"grads-all-reduce",
+    r"params-all-gather",
+    r"forward-compute",
+    r"backward-compute",
+    r"batch-generator",
+    r"found nan in local",
+)
+
+#  [2026-11-30 02:11:09] iteration    41206/  500000 | consumed samples: 42194944 | elapsed time
+#  per iteration (ms): 3021.4 | learning rate: 1.200E-04 | global batch size:  1024 | lm loss:
+#  1.930000E+00 | loss scale: 1.0 | grad norm: 0.310 | number of nan iterations:   0 |
+# Megatron-DeepSpeed: ... | elapsed time per iteration (s): 3.02 | ... | samples per second: 338.8
+ITERATION = re.compile(r"\biteration\s{0,12}(?P<step>\d{1,12})/")
+# The cells that are read, by the end of their names. Of all that ends in "loss" it is the loss
+# itself: not a scale, not the extra terms of experts.
+ELAPSED = (("| elapsed time per iteration (ms):", 1.0), ("| elapsed time per iteration (s):", 1e3))
+LOSS = re.compile(r"(?:lm|total|[\w-]{1,20} lm)?[ -]?loss")
+
+#     all-grads-sync ................................: (12.31, 15.02)
+#     grads-all-reduce ...............................: 14.70
+TIMER = re.compile(
+    rf"\s{{0,12}}(?P<name>[a-z-]{{4,40}}) ?\.{{2,80}}:\s{{0,4}}"
+    rf"(?:\((?P<least>{NUMBER}), (?P<most>{NUMBER})\)|(?P<one>{NUMBER}))"
+)
+TIMERS = {
+    "all-grads-sync": "sync_ms",
+    "grads-reduce-scatter": "sync_ms",
+    "grads-all-reduce": "sync_ms",
+    "params-all-gather": "gather_ms",
+    "forward-compute": "forward_ms",
+    "backward-compute": "backward_ms",
+    "batch-generator": "data_ms",
+}
+
+
+def iteration(text: str) -> Numbers | None:
+    """Return what an iteration line says, None where it is none."""
+    step = _step(text)
+    if step is None:
+        return None
+    # Looked for one by one: the line has a dozen cells, and a log millions of such lines.
+    elapsed = next(
+        (ms * factor for head, factor in ELAPSED if (ms := _cell(text, head)) is not None), None
+    )
+    loss, skipped = _loss(text), count(_cell(text, "| number of skipped iterations:"))
+    return Numbers(
+        step=step,
+        loss=loss,
+        grad_norm=_norm(text, loss),
+        loss_scale=measure(_cell(text, "| loss scale:")),
+        lr=measure(_cell(text, "| learning rate:")),
+        skipped=skipped or None,
+        step_ms=measure(elapsed),
+        rate=measure(_cell(text, "| samples per second:")),
+        batch=count(_cell(text, "| global batch size:")),
+        # training_log() prints the loss only where its mean is above 0, which NaN is not; where
+        # a step was skipped there is no mean.
+        lost=loss is None and not skipped and "number of skipped iterations" in text,
+    )
+
+
+def timer(text: str) -> Numbers | None:
+    """Return what a line of the block of timers says; the slowest rank counts."""
+    hit = TIMER.search(text)
+    field = TIMERS.get(hit["name"]) if hit else None
+    if hit is None or field is None:
+        return None
+    value = measure(float((hit["most"] or hit["one"]).replace(",", "")))
+    least = measure(float(hit["least"].replace(",", ""))) if hit["least"] else None
+    if field == "sync_ms":
+        return Numbers(sync_ms=value, sync_least_ms=least)
+    return Numbers(**{field: value})
+
+
+def _step(text: str) -> int | None:
+    # Looking for a word is faster than looking for a pattern.
+    at = text.find("iteration")
+    while at >= 0:
+        if hit := ITERATION.match(text, at):
+            return int(hit["step"])
+        at = text.find("iteration", at + 9)
+    return None
+
+
+def _norm(text: str, loss: float | None) -> float | None:
+    """Return the gradient's norm; some versions print 0.000 where they do not know it."""
+    norm = _cell(text, "| grad norm:")
+    return None if norm == 0 and loss is not None else norm
+
+
+def _cell(text: str, head: str) -> float | None:
+    """Return the number of the cell that begins with *head*."""
+    at = text.find(head)
+    return None if at < 0 else _number(text, at + len(head))
+
+
+def _number(text: str, at: int) -> float | None:
+    """Return the number from *at* to the end of its cell."""
+    end = text.find("|", at)
+    try:
+        return float(text[at : end if end >= 0 else at + LONGEST])
+    except ValueError:
+        return None
+
+
+def _loss(text: str) -> float | None:
+    at = text.find("loss:")
+    while at >= 0:
+        start = text.rfind("|", 0, at) + 1
+        cell = text[start : at + 4].strip()
+        if LOSS.fullmatch(cell) and (value := _number(text, at + 5)) is not None:
+            return value
+        at = text.find("loss:", at + 5)
+    return None
