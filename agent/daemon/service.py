@@ -23,6 +23,7 @@ from agent.daemon.gpus import GpuRow
 from agent.daemon.keeping import Keeping
 from agent.daemon.log import Limit, Log
 from agent.daemon.notify import Notify
+from agent.daemon.past import KeptPast
 from agent.daemon.releasing import Releasing
 from agent.daemon.sampler import Sampler, Shape, SourceState
 from agent.daemon.supervise import supervise
@@ -52,7 +53,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What a daemon is given: `read` reads the settings anew, and raises Mistake.
 
     `listening` is the local socket, `group` the id of the users who may see all. `reporting` makes
-    what tells the aggregator, None where there is none.
+    what tells the aggregator, None where there is none. `past` is what this node had.
     """
 
     node: Node
@@ -66,6 +67,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     limit: Limit
     chance: random.Random
     reporting: "Reporting | None" = None
+    past: KeptPast | None = None
 
 
 class Service:
@@ -87,7 +89,12 @@ class Service:
         self._sampler = Sampler(parts.node, parts.sources, self._wanted, parts.log, parts.chance)
         self._change = DriverChange(parts.node, self._look, self._releasing, parts.log)
         self._walker = Walker(
-            parts.node, self._sampler, lambda: self.settings, self._finished, parts.chance
+            parts.node,
+            self._sampler,
+            lambda: self.settings,
+            self._finished,
+            parts.chance,
+            past=parts.past,
         )
 
     def _wanted(self) -> Wanted:
@@ -139,6 +146,8 @@ class Service:
         if ended is not None:
             self.parts.log.warning("ended_before", how=ended)
         await self._releasing.look()
+        if self.parts.past is not None:
+            self.parts.past.begin(identity.node)
         if self.parts.reporting is not None:
             await self.parts.reporting.start()
 
@@ -155,6 +164,8 @@ class Service:
     def _finished(self, walk: Walk) -> None:
         """Take a finished walk: remember, tell, and only then say that we live."""
         self.walk = self.parts.keeping.walked(walk)
+        if self.parts.past is not None:
+            self.parts.past.learn(self._newest, walk.ended)
         self._page = metrics.render(
             self.about(), self.walk, self.age_s(), self._sampler.tracks.values(), self.gpus()
         )
@@ -179,6 +190,8 @@ class Service:
         try:
             # Files of the site on the root's own disk, read for a person who waits.
             read = await asyncio.to_thread(self.parts.read)  # noqa: TID251 - see above
+            if self.parts.past is not None:
+                await asyncio.to_thread(self.parts.past.read)  # noqa: TID251 - same
         except Mistake as mistake:
             self._problem = f"settings not taken over, the old ones hold: {mistake.what}"
             said = {"problem": mistake.what, "help": mistake.hint}
@@ -223,11 +236,14 @@ class Service:
             log_left_out=self.parts.limit.suppressed,
             ended_before=keeping.ended_before,
             released_until=self._releasing.until,
-            problems=tuple(
-                p for p in (self._problem, keeping.problem, self._releasing.changing) if p
-            ),
+            problems=tuple(filter(None, self._problems())),
             report=None if self.parts.reporting is None else self.parts.reporting.status(),
         )
+
+    def _problems(self) -> tuple[str | None, ...]:
+        past = self.parts.past
+        kept = (self.parts.keeping.problem, past.problem if past is not None else None)
+        return self._problem, *kept, self._releasing.changing
 
     async def _look(self, shape: Shape, within_s: float) -> Observation | Missing:
         if shape not in self._sampler.tracks:

@@ -1,17 +1,21 @@
-"""What outlives the daemon: /var/lib/gpudiag/state.json, replaced whole by a thread of its own."""
+"""What outlives the daemon: files in /var/lib/gpudiag, each replaced whole by a thread."""
 
 import contextlib
 import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 SCHEMA: Literal["gpudiag.state/1"] = "gpudiag.state/1"
+NAME = "state.json"
 MOST_INCIDENTS = 4096
 STATE_CAP = 16 << 20
+
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +31,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     `sequence` counts the walks on this node and never goes back. `running` is true
     from start to a stop in order: found at start, the one before did not end by itself.
     `released_until` (epoch seconds) is how long the driver is not to be opened. `baselines` has a
-    place, and nothing in it yet.
+    place, and nothing in it yet; `past` keeps what the node had in a file of its own.
     """
 
     schema: Literal["gpudiag.state/1"] = SCHEMA
@@ -40,31 +44,36 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(folder: Path) -> tuple[State, str | None]:
-    """Return the kept state, and what was wrong with it; a damaged one is put aside."""
-    path = folder / "state.json"
+    """Return the kept state, and what was wrong with it."""
+    found, problem = load(folder / NAME, State)
+    return found or State(), problem
+
+
+def load(path: Path, shape: type[T]) -> tuple[T | None, str | None]:
+    """Return what a file keeps, and what was wrong with it; a damaged one is put aside."""
     try:
         with path.open("rb") as file:
-            return msgspec.json.decode(file.read(STATE_CAP), type=State), None
+            return msgspec.json.decode(file.read(STATE_CAP), type=shape), None
     except FileNotFoundError:
-        return State(), None
+        return None, None
     except OSError as problem:
-        return State(), f"{path}: {problem.strerror}; it starts without what it knew"
+        return None, f"{path}: {problem.strerror}; it starts without what it knew"
     except msgspec.DecodeError as problem:
         aside = path.with_suffix(".damaged")
         with contextlib.suppress(OSError):
             path.replace(aside)
-        return State(), f"{path}: {problem}; put aside as {aside.name}, it starts without it"
+        return None, f"{path}: {problem}; put aside as {aside.name}, it starts without it"
 
 
-def write(folder: Path, data: bytes) -> None:
-    """Replace the state on disk: whole or not at all, and there after a power cut."""
-    part = folder / "state.json.part"
+def write(folder: Path, data: bytes, *, name: str = NAME) -> None:
+    """Replace the file on disk: whole or not at all, and there after a power cut."""
+    part = folder / f"{name}.part"
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    part.replace(folder / "state.json")
+    part.replace(folder / name)
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(place)
@@ -78,18 +87,21 @@ class Writer:
     Only the newest waits: the state is whole each time, so that one between may be left out.
     """
 
-    def __init__(self, folder: Path, write: Callable[[Path, bytes], None] = write) -> None:
+    def __init__(
+        self, folder: Path, write: Callable[[Path, bytes], None] = write, name: str = NAME
+    ) -> None:
         self.problem: str | None = None
+        self._name = name
         self._folder = folder
         self._write = write
         self._next: bytes | None = None
         self._ended = False
         self._turn = threading.Condition()
         # A daemon thread: a write that never returns must not hold up the exit.
-        self._thread = threading.Thread(target=self._run, name="state", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def put(self, state: State) -> None:
+    def put(self, state: msgspec.Struct) -> None:
         """Have *state* written; returns at once."""
         data = msgspec.json.encode(state)
         with self._turn:
@@ -115,7 +127,7 @@ class Writer:
                 self._write(self._folder, data)
                 self.problem = None
             except OSError as problem:
-                self.problem = f"{self._folder}/state.json: {problem.strerror}"
+                self.problem = f"{self._folder}/{self._name}: {problem.strerror}"
 
 
 def opened(

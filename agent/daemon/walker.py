@@ -5,10 +5,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from agent.daemon.sampler import Sampler
+from agent.daemon.past import KeptPast
+from agent.daemon.sampler import Sampler, Shape
 from agent.settings.load import Settings
 from agent.walk.report import build
 from agent.walk.walk import Selection, walk
+from collectors.catalog import Source
+from collectors.jobs.expected import Expected
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.document import Document
@@ -38,8 +41,11 @@ class Walker:
         settings: Callable[[], Settings],
         finished: Callable[[Walk], None],
         chance: random.Random,
+        *,
+        past: KeptPast | None = None,
     ) -> None:
         self._node = node
+        self._past = past
         self._sampler = sampler
         self._settings = settings
         self._finished = finished
@@ -63,12 +69,19 @@ class Walker:
             settings.wanted(),
             Selection(),
             settings.limits,
-            self._sampler.sources(),
+            self._sources(),
         )
         ages = self._ages()
         ended = self._node.monotonic()
         document = build(walked, identity, started=started, seconds=ended - began, strict=False)
         return Walk(document=document, ended=ended, ages_s=ages)
+
+    def _sources(self) -> dict[Shape, Source]:
+        """Return the newest of every source; the node's past stands behind what is expected."""
+        sources = self._sampler.sources()
+        if self._past is not None and Expected in sources:
+            sources[Expected] = self._past.behind(sources[Expected])
+        return sources
 
     def _ages(self) -> dict[str, float]:
         """Return the age of the oldest thing that each check was shown."""

@@ -1,5 +1,6 @@
 """What this node should have, by the first who says: the settings, Slurm, Kubernetes."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -37,13 +38,33 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether it was only learnt from this node."""
         return self.by == "past"
 
+    @property
+    def who(self) -> str:
+        """Return who expects it, in words."""
+        if self.provisional:
+            return "what this node had before"
+        return f"{self.source} line {self.line}" if self.line else self.source
+
+
+class Before(msgspec.Struct, frozen=True, kw_only=True):
+    """What the node's parts had before, by the file `source` that keeps it.
+
+    `widths` are PCIe lanes and `generations` the highest one of a GPU, by its PCI address;
+    `rates` are Gb/s of a port, by its name (`mlx5_0/1`).
+    """
+
+    source: str
+    widths: Mapping[str, int] = {}
+    generations: Mapping[str, int] = {}
+    rates: Mapping[str, float] = {}
+
 
 class Expected(Observation, frozen=True, kw_only=True):
     """What this node should have; None where nobody says.
 
     `product` is part of the driver's name of the GPUs that count. `silent` are sources that could
     not be read though they may be there. `confined` is true where we run in a job or container
-    ourselves: the driver shows us only its GPUs then.
+    ourselves: the driver shows us only its GPUs then. `before` is what single parts had.
     """
 
     gpus: Stated | None = None
@@ -53,6 +74,7 @@ class Expected(Observation, frozen=True, kw_only=True):
     nvme: Stated | None = None
     silent: tuple[Missing, ...] = ()
     confined: bool = False
+    before: Before | None = None
 
 
 class Source(msgspec.Struct, frozen=True):

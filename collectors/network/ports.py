@@ -66,6 +66,11 @@ class Port(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.device}/{self.port}"
 
     @property
+    def active(self) -> bool:
+        """Return whether it is in use: configured by a subnet manager, or an Ethernet link up."""
+        return (self.state or "").startswith("ACTIVE")
+
+    @property
     def infiniband(self) -> bool:
         """Return whether a subnet manager, not an Ethernet switch, is on the other side."""
         return self.link_layer == "InfiniBand"

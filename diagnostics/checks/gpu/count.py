@@ -7,7 +7,7 @@ import msgspec
 from collectors.facts.observation import Missing
 from collectors.gpu.bus import PciGpus
 from collectors.gpu.nvml import Gpu, GpuSnapshot
-from collectors.jobs.expected import Expected, Stated
+from collectors.jobs.expected import Expected
 from diagnostics.check import NODE, check
 from diagnostics.checks.driver.owners import guests
 from diagnostics.finding import (
@@ -35,6 +35,7 @@ class Should(msgspec.Struct, frozen=True):
     evidence: Evidence
     binding: bool = False
     product: str | None = None
+    provisional: bool = False
 
     @property
     def what(self) -> str:
@@ -79,8 +80,8 @@ def count(
     if not have.on_bus and not have.answer and (should is None or not should.number):
         yield NotApplicable(why="no NVIDIA GPU, and nobody expects one")
         return
-    if said is not None and said.gpus is not None and said.gpus.provisional:
-        yield _provisional(said.gpus)
+    if should is not None and should.provisional:
+        yield _provisional(should)
     confined = said is not None and said.confined
     findings = list(_judge(should, have, pci, None if confined else gpus))
     yield from findings
@@ -95,23 +96,22 @@ def _should(
     said: Expected | None, pci: PciGpus | Missing, gpus: GpuSnapshot | Missing
 ) -> Should | None:
     stated = said.gpus if said else None
+    board = None if isinstance(pci, Missing) else _by_board(pci)
+    if stated is None or (stated.provisional and board is not None):
+        return board
     divided = not isinstance(gpus, Missing) and any(gpu.mig for gpu in gpus.gpus)
     # A scheduler counts the instances of divided GPUs, under whatever name the site gave them.
-    if stated is not None and (stated.by == "settings" or not divided):
-        evidence = Evidence(source=stated.source, line=stated.line, text=_text(stated))
-        product = said.product if said else None
-        return Should(round(stated.number), _who(stated), evidence, stated.binding, product)
-    return None if isinstance(pci, Missing) else _by_board(pci)
-
-
-def _text(stated: Stated) -> str:
-    return stated.text or f"{stated.number:g}"
-
-
-def _who(stated: Stated) -> str:
-    if stated.by == "past":
-        return "what this node had before"
-    return f"{stated.source} line {stated.line}" if stated.line else stated.source
+    if divided and stated.by not in ("settings", "past"):
+        return board
+    text = stated.text or f"{stated.number:g}"
+    return Should(
+        round(stated.number),
+        stated.who,
+        Evidence(source=stated.source, line=stated.line, text=text),
+        binding=stated.binding,
+        product=said.product if said else None,
+        provisional=stated.provisional,
+    )
 
 
 def _by_board(pci: PciGpus) -> Should | None:
@@ -130,6 +130,16 @@ def _on_bus(said: Expected | None, pci: PciGpus | Missing) -> int | None:
     if isinstance(pci, Missing) or (said and said.product):
         return None
     return len(pci.gpus)
+
+
+def counted(
+    said: Expected | Missing, pci: PciGpus | Missing, gpus: GpuSnapshot | Missing
+) -> int | None:
+    """Return how many GPUs answer or are a guest's, as they are counted here; None if unknown."""
+    if isinstance(said, Missing) or isinstance(pci, Missing):
+        return None
+    answer = _answering(said, gpus)
+    return None if answer is None else answer + len(guests(pci.gpus))
 
 
 def _answering(said: Expected | None, gpus: GpuSnapshot | Missing) -> int | None:
@@ -218,14 +228,14 @@ def _unlisted(pci: PciGpus, gpus: GpuSnapshot) -> Iterator[Finding]:
     )
 
 
-def _provisional(stated: Stated) -> Finding:
+def _provisional(should: Should) -> Finding:
     return found(
         "expectation_provisional",
         "info",
         NODE,
         "{number} GPUs are expected only because this node had as many before",
-        Evidence(source=stated.source, text=_text(stated)),
-        number=round(stated.number),
+        should.evidence,
+        number=should.number,
     )
 
 

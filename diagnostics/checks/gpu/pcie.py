@@ -8,6 +8,7 @@ import msgspec
 from collectors.facts.observation import Missing
 from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.gpu.pcie import PciDevice, PciTree
+from collectors.jobs.expected import Before, Expected
 from diagnostics.check import Limits, check
 from diagnostics.checks.gpu import asked
 from diagnostics.finding import Evidence, Finding, Severity, Statement, Well, found
@@ -15,9 +16,11 @@ from diagnostics.knowledge.models import of_name
 
 # Desktop cards also give lanes back while they idle; cards for servers keep theirs.
 DESKTOP = "GeForce"
+# Siblings are proof; what the node once had may have been changed by a person.
+CONFIDENCE = {"lanes": 0.9, "before": 0.6, "alone": 0.3}
 
 NARROW = "GPU {gpu} has {width} of {most} PCIe lanes{others}{drives}"
-ALIKE = "all {number} GPUs of this product have {width} of {most} PCIe lanes"
+ALIKE = "all {number} GPUs of this product have {width} of {most} PCIe lanes{had}"
 SLOW = "GPU {gpu} runs its PCIe link at generation {now} {when}, {usual} is {whose}"
 
 
@@ -38,23 +41,27 @@ class PcieLimits(Limits, frozen=True, kw_only=True):
     faults=("pcie_link_degraded", "pcie_replay_rate"),
     proved="documented",
 )
-def pcie(health: GpuHealth, tree: PciTree | Missing, limits: PcieLimits) -> Iterator[Statement]:
+def pcie(
+    health: GpuHealth, tree: PciTree | Missing, expected: Expected | Missing, limits: PcieLimits
+) -> Iterator[Statement]:
     """Each GPU's PCIe link is as wide and fast as its siblings', and repeats no packets.
 
     Data loading, checkpoints and network traffic all pass it. An idle GPU lowers its generation to
     save power; many boards give each GPU half of the lanes it could use; and a replay counter has
-    counted since boot. So only what differs from the siblings, or grows now, is a fault.
+    counted since boot. So only what differs from the siblings, or grows now, is a fault; what the
+    same GPU had before, as the agent keeps it, can only warn.
     """
     if (why := asked.asked(health)) is not None:
         yield why
         return
     before = {gpu.key: gpu for gpu in health.before}
+    had = None if isinstance(expected, Missing) else expected.before
     told = [gpu for gpu in health.answering() if gpu.pcie.width]
     findings: list[Finding] = []
     for group in asked.by_product(told):
-        findings += _narrow(group, tree)
+        findings += _narrow(group, tree, had)
         for gpu in group:
-            findings += _slow(gpu, before.get(gpu.key), group, limits)
+            findings += _slow(gpu, before.get(gpu.key), group, limits) or _slower(gpu, had)
     findings += [f for then, now in health.watched() if (f := _replays(then, now, health, limits))]
     yield from findings
     if not told:
@@ -63,41 +70,60 @@ def pcie(health: GpuHealth, tree: PciTree | Missing, limits: PcieLimits) -> Iter
         yield Well(message=f"{asked.some(health, told)}: {_links(told)}")
 
 
-def _narrow(group: Sequence[GpuReading], tree: PciTree | Missing) -> Iterator[Finding]:
-    """Yield what is narrower than its siblings; one note where all are equally narrow."""
+def _narrow(
+    group: Sequence[GpuReading], tree: PciTree | Missing, had: Before | None
+) -> Iterator[Finding]:
+    """Yield what is narrower than its siblings, or than it was; one note where all are alike."""
     widths = {gpu.pcie.width for gpu in group}
     if len(widths) == 1 and len(group) > 1:
         gpu = group[0]
-        if (gpu.pcie.width or 0) < (gpu.pcie.max_width or 0):
-            yield _alike(gpu, len(group))
+        least = min((_before(gpu, had) for gpu in group), default=0)
+        if (gpu.pcie.width or 0) < max(gpu.pcie.max_width or 0, least):
+            yield _alike(gpu, len(group), least, had)
         return
     for gpu in group:
         usual = asked.usual(other.pcie.width for other in group if other is not gpu)
-        width, most = gpu.pcie.width or 0, gpu.pcie.max_width or 0
+        width, most, then = gpu.pcie.width or 0, gpu.pcie.max_width or 0, _before(gpu, had)
         if usual is not None and width < usual:
-            yield _lanes(gpu, usual, tree)
+            yield _lanes(gpu, usual, f", its siblings have {usual}", "lanes", tree)
+        elif width < then:
+            yield _lanes(gpu, then, f", before it had {then}", "before", tree)
         elif width < most and usual is None:
-            yield _lanes(gpu, None, tree)
+            yield _lanes(gpu, None, "", "alone", tree)
 
 
-def _alike(gpu: GpuReading, number: int) -> Finding:
+def _before(gpu: GpuReading, had: Before | None) -> int:
+    """Return the lanes that the GPU had before, 0 where nobody knows."""
+    return had.widths.get(asked.address(gpu), 0) if had else 0
+
+
+def _saving(gpu: GpuReading) -> bool:
+    return DESKTOP in (gpu.name or "") and not gpu.utilisation_percent
+
+
+def _alike(gpu: GpuReading, number: int, least: int, had: Before | None) -> Finding:
+    lost = (gpu.pcie.width or 0) < least and not _saving(gpu)
+    kept = (Evidence(source=had.source, values={"widths": dict(had.widths)}),) if had else ()
     return found(
         "pcie_link_degraded",
-        "info",
+        "warning" if lost else "info",
         asked.subject(gpu),
         ALIKE,
         _evidence(gpu),
-        variant="alike",
-        confidence=0.3,
+        *(kept if lost else ()),
+        variant="alike_before" if lost else "alike",
+        confidence=0.6 if lost else 0.3,
         number=number,
         width=gpu.pcie.width,
-        most=gpu.pcie.max_width,
+        most=max(gpu.pcie.max_width or 0, least),
+        had=f", before they had {least}" if lost else "",
     )
 
 
-def _lanes(gpu: GpuReading, usual: int | None, tree: PciTree | Missing) -> Finding:
-    saving = DESKTOP in (gpu.name or "") and not gpu.utilisation_percent
-    severity: Severity = "info" if usual is None or saving else "warning"
+def _lanes(
+    gpu: GpuReading, usual: int | None, others: str, variant: str, tree: PciTree | Missing
+) -> Finding:
+    severity: Severity = "info" if usual is None or _saving(gpu) else "warning"
     near = _drives(gpu, tree)
     model = of_name(gpu.name)
     # NVML's maximum is that of GPU and slot; the table's, where it is known, that of the GPU.
@@ -113,12 +139,12 @@ def _lanes(gpu: GpuReading, usual: int | None, tree: PciTree | Missing) -> Findi
             Evidence(source="/sys/devices/" + "/".join((*drive.above, drive.address)))
             for drive in near
         ),
-        variant="lanes" if usual else "alone",
-        confidence=0.9 if severity == "warning" else 0.3,
+        variant=variant,
+        confidence=CONFIDENCE[variant] if severity == "warning" else 0.3,
         gpu=asked.named(gpu),
         width=gpu.pcie.width,
         most=most,
-        others=f", its siblings have {usual}" if usual else "",
+        others=others,
         drives=f"; NVMe at the same port or slot: {places}" if near else "",
     )
 
@@ -137,21 +163,30 @@ def _drives(gpu: GpuReading, tree: PciTree | Missing) -> list[PciDevice]:
 
 def _slow(
     gpu: GpuReading, before: GpuReading | None, group: Sequence[GpuReading], limits: PcieLimits
-) -> Iterator[Finding]:
-    """Yield a maximum below the siblings', else a generation that stays low under load."""
+) -> list[Finding]:
+    """Return a maximum below the siblings', else a generation that stays low under load."""
     others = [other for other in group if other is not gpu]
     usual = asked.usual(other.pcie.max_generation for other in others)
     most, now = gpu.pcie.max_generation, gpu.pcie.generation
     if usual is not None and most is not None and most < usual:
-        yield _generation(gpu, most, usual, "at most", "what its siblings can")
-    elif before is not None and most is not None and now is not None:
+        return [_generation(gpu, most, usual, "at most", "what its siblings can")]
+    if before is not None and most is not None and now is not None:
         reached = max(now, before.pcie.generation or 0)
         if reached < most and _busy(gpu, limits) and _busy(before, limits):
             alike = asked.usual(other.pcie.generation for other in others if _busy(other, limits))
             if alike is None or alike > reached:
-                yield _generation(
-                    gpu, reached, most, "under load", "its maximum", sure=alike is not None
-                )
+                sure = alike is not None
+                return [_generation(gpu, reached, most, "under load", "its maximum", sure=sure)]
+    return []
+
+
+def _slower(gpu: GpuReading, had: Before | None) -> list[Finding]:
+    """Return a maximum below the one that the same GPU had before."""
+    then = had.generations.get(asked.address(gpu), 0) if had else 0
+    most = gpu.pcie.max_generation
+    if most is None or most >= then:
+        return []
+    return [_generation(gpu, most, then, "at most", "what it could before")]
 
 
 def _busy(gpu: GpuReading, limits: PcieLimits) -> bool:
