@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from agent.daemon import state
+from agent.daemon.evidence import Evidence
 from agent.daemon.state import Opened, State, Writer
 from agent.daemon.walker import Walk
 from agent.walk.report import iso
@@ -29,11 +30,12 @@ class Keeping:
         self.ended_before: str | None = None
         self._ended = _ended(folder)
         self._writer = Writer(folder)
+        self._evidence = Evidence(folder)
 
     @property
     def problem(self) -> str | None:
         """Return what is wrong with the file, or was at start."""
-        return self._writer.problem or self._damage
+        return self._writer.problem or self._evidence.problem or self._damage
 
     def begin(self, boot_id: str | None) -> str | None:
         """Begin a run in this boot; return how the one before ended, if not in order."""
@@ -45,6 +47,7 @@ class Keeping:
     def walked(self, walk: Walk) -> Walk:
         """Count a walk; return it with the time at which each of its incidents was first seen."""
         document = walk.document
+        self._evidence.walked(document)
         at = _epoch(document)
         checks = {finding["id"]: finding["check"] for finding in document.findings}
         now = {incident.fingerprint: checks[incident.root] for incident in document.incidents}
@@ -69,7 +72,8 @@ class Keeping:
 
     def close(self, patience_s: float = 0.5) -> bool:
         """Write what waits; return whether that was done in time. Not for the loop: it waits."""
-        return self._writer.close(patience_s)
+        # Each has its time: a disk that hangs holds up the end no longer than that.
+        return self._evidence.close(patience_s) & self._writer.close(patience_s)
 
     def _put(self, changed: State) -> None:
         self.state = changed
