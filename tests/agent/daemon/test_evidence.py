@@ -94,7 +94,7 @@ def test_a_full_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = (tmp_path / "evidence" / "2026-11-30.jsonl").stat().st_size
     monkeypatch.setattr(evidence, "DAY_BYTES", 2 * written)
     one = Evidence(tmp_path)
-    one.walked(document(raw(2), raw(3)))
+    one.walked(document(raw(2), raw(3, fault="gpu_hot")))
     one.close(10)
     lost, problem = one.lost, one.problem
     two = Evidence(tmp_path)
