@@ -99,6 +99,7 @@ def found(  # noqa: PLR0913 - a finding has this much to say, and all of it by n
     confidence: float = 0.9,
     first_seen: float | None = None,
     last_seen: float | None = None,
+    remedies: tuple[str, ...] = (),
     **args: Any,  # noqa: ANN401 - whatever the template names
 ) -> Finding:
     """Return a finding whose message is *template* filled with *args*.
@@ -121,4 +122,5 @@ def found(  # noqa: PLR0913 - a finding has this much to say, and all of it by n
         count=count,
         confidence=confidence,
         evidence=evidence,
+        remedies=remedies,
     )

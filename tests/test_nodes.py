@@ -16,7 +16,7 @@ from tests.nodes.replay import NAMES, NODES, expected, replay, summary
 from tests.score import truths
 
 # What does not apply: these nodes are cooled by air, and on the idle one no job runs or wrote.
-LACKED = ("bmc.coolant", "storage.lustre")
+LACKED = ("bmc.coolant", "storage.lustre", "storage.clients")
 WITHOUT = {
     "h100-training": {*LACKED},
     "h100-idle": {

@@ -64,6 +64,8 @@ class KernelRuleTable(RuleTable):
     note: bool = False
     follows: bool = False
     latest: bool = False
+    window_s: Annotated[float, Field(ge=0, le=31 * 86_400)] = 0.0
+    adds: Annotated[str, Field(max_length=40)] = ""
 
 
 S = TypeVar("S")

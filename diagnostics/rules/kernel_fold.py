@@ -13,6 +13,7 @@ from diagnostics.knowledge.codes.events import Event
 from diagnostics.knowledge.codes.tables import sxids, xids
 from diagnostics.rules.kernel_seen import KernelHit, KernelRule, Moment
 from diagnostics.rules.rule import About
+from diagnostics.rules.window import Window
 
 MOST_HITS = 1_000
 QUOTED = 2_000
@@ -37,6 +38,16 @@ class Fold:
     def __init__(self, log: KernelLog) -> None:
         self._log = log
         self._hits: dict[Key, KernelHit] = {}
+        self._windows: dict[Key, Window] = {}
+
+    def later(self, log: KernelLog) -> None:
+        """Go on with a later reading of the same log: what was found has grown older since."""
+        begin = Record(sequence=0, boot_s=0.0, level=0, facility=0, text="")
+        passed = log.age_s(begin) - self._log.age_s(begin)
+        self._log = log
+        for key, hit in self._hits.items():
+            first, last = _older(hit.first, passed), _older(hit.last, passed)
+            self._hits[key] = msgspec.structs.replace(hit, first=first, last=last)
 
     def add(self, rule: KernelRule, record: Record) -> Key | None:
         """Take the record if the rule holds for it, and return what it counts for."""
@@ -59,7 +70,14 @@ class Fold:
             self._hits[key] = msgspec.structs.replace(new, count=count)
         else:
             self._hits[key] = _again(hit, values, moment)
+        if rule.window_s and (at := self._seconds(record)) is not None:
+            window = self._windows.setdefault(key, Window(rule.window_s))
+            window.add(at, amount(rule, values))
         return key
+
+    def _seconds(self, record: Record) -> float | None:
+        """Return when it was by a clock that all records share, None where they carry none."""
+        return record.boot_s
 
     def end(self, rule: KernelRule, record: Record) -> None:
         """Note that what the rule found before is over, if the record says so."""
@@ -84,7 +102,22 @@ class Fold:
 
     def hits(self) -> tuple[KernelHit, ...]:
         """Return the hits in the order of their first records."""
-        return tuple(sorted(self._hits.values(), key=lambda hit: (hit.first.sequence, hit.rule)))
+        hits = [self._counted(key, hit) for key, hit in self._hits.items()]
+        return tuple(sorted(hits, key=lambda hit: (hit.first.sequence, hit.rule)))
+
+    def _counted(self, key: Key, hit: KernelHit) -> KernelHit:
+        window = self._windows.get(key)
+        return hit if window is None else msgspec.structs.replace(hit, peak=window.most)
+
+
+def amount(rule: KernelRule, values: Mapping[str, Any]) -> int:
+    """Return for how much a record counts."""
+    said = values.get(rule.adds)
+    return said if isinstance(said, int) else 1
+
+
+def _older(moment: Moment, passed_s: float) -> Moment:
+    return msgspec.structs.replace(moment, age_s=round(max(moment.age_s + passed_s, 0.0), 3))
 
 
 def _addressed(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,4 +184,6 @@ def _hit(
         note=event.note,
         follows=rule.follows,
         recovery=event.recovery,
+        window_s=rule.window_s,
+        remedy=rule.remedy,
     )

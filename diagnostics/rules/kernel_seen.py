@@ -18,7 +18,8 @@ class KernelRule(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True, di
     `fault` is filled with fields too. Where its field of that name is one of the driver's `codes`,
     the tables weigh the line. A `note` says nothing of the node by itself. What `follows` belongs
     to an event with the same code, and counts only where that was lost. Where `latest`, the last
-    line of a thing holds and not the first.
+    line of a thing holds and not the first. With a `window_s`, how many came within that time is
+    told; a line counts for one, or for what its field `adds` says.
     """
 
     source: Source = "kernel"
@@ -26,6 +27,8 @@ class KernelRule(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True, di
     note: bool = False
     follows: bool = False
     latest: bool = False
+    window_s: float = 0.0
+    adds: str = ""
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +46,8 @@ class KernelHit(msgspec.Struct, frozen=True, kw_only=True):
 
     `by_kernel` is False where a program wrote the records; `over` where a later one ended it.
     `template` is the rule's message for `values`, which are those of the first record. `recovery`
-    is that of the code's sub-event; for `note` and `follows` see the rule.
+    is that of the code's sub-event; for `note` and `follows` see the rule. `peak` is the most that
+    came within `window_s`, None where the rule has none or the records carry no time.
     """
 
     rule: str
@@ -62,6 +66,9 @@ class KernelHit(msgspec.Struct, frozen=True, kw_only=True):
     note: bool = False
     follows: bool = False
     recovery: Recovery | None = None
+    peak: int | None = None
+    window_s: float = 0.0
+    remedy: str = ""
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import msgspec
 
 from collectors.facts.kernel_log import KernelLog, Record
 from diagnostics.rules.kernel import OPENING, PIECES, cards, joined
-from diagnostics.rules.kernel_fold import QUOTED, Fold, Key
+from diagnostics.rules.kernel_fold import QUOTED, Fold, Key, amount
 from diagnostics.rules.kernel_seen import KernelRule, KernelSymptoms, Moment
 from diagnostics.rules.when import When, when
 
@@ -25,10 +25,11 @@ class Dated(Moment, frozen=True, kw_only=True):
 class Run:
     """What one text of the kernel counts for; equal texts that follow only add to it."""
 
-    __slots__ = ("_fold", "count", "head", "key", "number", "text")
+    __slots__ = ("_adds", "_fold", "count", "head", "key", "number", "text")
 
-    def __init__(self, fold: "TextFold", key: Key, text: str) -> None:
+    def __init__(self, fold: "TextFold", key: Key, text: str, adds: int = 0) -> None:
         self._fold = fold
+        self._adds = adds
         self.key = key
         self.text = text[:QUOTED]
         self.count = self.number = 0
@@ -41,6 +42,8 @@ class Run:
         self.count += times
         self.number = number
         self.head = head
+        if self._adds:
+            self._fold.more(self.key, head, self._adds, times)
 
 
 class End:
@@ -75,8 +78,10 @@ class TextFold(Fold):
         self.settle()
         self._head = head
         taken: list[Run | End] = []
-        keys = (key for rule in rules if (key := self.add(rule, record)) is not None)
-        taken += (Run(self, key, record.text) for key in keys)
+        for rule in rules:
+            if (key := self.add(rule, record)) is not None:
+                adds = self._adds(rule, record) if rule.window_s else 0
+                taken.append(Run(self, key, record.text, adds))
         for rule in ends:
             if rule.compiled_over.search(record.text):
                 self.end(rule, record)
@@ -96,6 +101,21 @@ class TextFold(Fold):
             )
             run.count = 0
         self.pending.clear()
+
+    def more(self, key: Key, head: bytes, adds: int, times: int) -> None:
+        """Count more lines of a text in the window of what it counts for."""
+        window, at = self._windows.get(key), _clock(head)
+        if window is not None and at is not None:
+            window.add(at, adds, times)
+
+    def _seconds(self, record: Record) -> float | None:
+        del record
+        return _clock(self._head)
+
+    @staticmethod
+    def _adds(rule: KernelRule, record: Record) -> int:
+        match = rule.match(record.text)
+        return amount(rule, rule.values(match)) if match else 1
 
     def _moment(self, record: Record) -> Dated:
         return Dated(
@@ -149,6 +169,13 @@ def whole(text: str, before: Sequence[str]) -> str:
         return text
     records = [_record(0, one) for one in texts[first:]]
     return next(iter(joined(records))).text
+
+
+def _clock(head: bytes) -> float | None:
+    """Return the seconds that a line's stamp counts; a log has the same kind all along."""
+    told = when(head)
+    # A file can hold several boots.
+    return told.booted if told.dated is None else told.dated
 
 
 def _aged(moment: Moment, end: When) -> Moment:

@@ -21,7 +21,10 @@ About = Literal["node", "gpu", "nvswitch", "nic", "port", "disk", "mount", "proc
 
 # Names that a message's other arguments and the frame of a finding take.
 RESERVED = frozenset(
-    {"who", "kind", "variant", "rule", "count", "confidence", "first_seen", "last_seen"}
+    {
+        *("who", "kind", "variant", "rule", "count", "confidence", "first_seen", "last_seen"),
+        *("remedies", "span", "ago", "peak", "window", "allowed"),
+    }
 )
 
 # A hostile line makes `a.*b` take the square of its length: gaps are bounded.
@@ -187,6 +190,9 @@ def _names(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "fields", f"{sorted(taken)} have a meaning of their own; choose another name"
     if unknown := filled(rule.named) - set(rule.fields):
         yield "named", f"names {sorted(unknown)}, which are no fields"
+    adds = getattr(rule, "adds", "")
+    if adds and rule.fields.get(adds) != "int":
+        yield "adds", f"names {adds!r}, which is no field of kind int"
 
 
 def filled(template: str) -> set[str]:

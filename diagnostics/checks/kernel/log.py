@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import msgspec
 
 from collectors.facts.subject import Subject
-from diagnostics.check import NODE, Limits, check
-from diagnostics.checks.kernel import gpus
+from diagnostics.check import NODE, check
+from diagnostics.checks.kernel import gpus, rates
 from diagnostics.checks.kernel.words import HOUR, span
 from diagnostics.finding import RANK, Evidence, Finding, Severity, Statement, Well, found
 from diagnostics.knowledge.codes.recovery import Advice
@@ -26,8 +26,13 @@ JUDGED_ELSEWHERE = frozenset({"nic_link_flapping", "ib_port_flapping"})
 SURE, NOTED = 0.95, 0.85
 
 
-class KernelLogLimits(Limits, frozen=True, kw_only=True):
-    """What counts as recent, and whose lines are believed."""
+class KernelLogLimits(rates.CorrectedLimits, frozen=True, kw_only=True):
+    """What counts as recent, whose lines are believed, and how many corrected errors are too many.
+
+    Memory: mcelog's shipped configuration acts at 10 of one DIMM in 24 h (ce-error-threshold) and
+    at 100 of one socket (mem-ce-error-threshold). PCIe: operators reseat at tens a minute; no
+    vendor gives a number.
+    """
 
     recent_h: Annotated[
         float, msgspec.Meta(gt=0, description="hours for which a line counts as of now")
@@ -61,6 +66,7 @@ class KernelLogLimits(Limits, frozen=True, kw_only=True):
         "cpu_soft_lockup",
         "cpu_thermal_throttle",
         "storage_io_error",
+        "disk_full",
         "read_only_filesystem",
         "storage_hang",
         "ib_hca_fatal",
@@ -115,6 +121,7 @@ def findings(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Finding]
     if seen.file is None:
         quiet = (msgspec.structs.replace(h, severity="info") if h.note else h for h in hits)
         hits = list(quiet)
+    hits = [rates.judged(hit, limits) for hit in hits]
     hits = gpus.wished(hits, lambda hit: _past(hit, limits))
     for same in _alike(hits):
         yield _told(seen, same, hits, limits)
@@ -140,6 +147,7 @@ def _told(
     latest = min(same, key=lambda hit: hit.last.age_s)
     count = sum(hit.count for hit in same)
     advice = gpus.advised(told, same, [hit for hit in hits if not _past(hit, limits)])
+    many = "many" if "peak" in told.values else ""
     when, words = _when(told, count, max(hit.first.age_s for hit in same) - latest.last.age_s)
     return found(
         told.fault,
@@ -151,12 +159,13 @@ def _told(
             for hit in (told, *(hit for hit in same if hit is not told))[:QUOTED]
         ),
         kind=told.kind,
-        variant=".".join(filter(None, (told.rule.partition(".")[2], when))),
+        variant=".".join(filter(None, (told.rule.partition(".")[2], many, when))),
         rule=told.rule,
         count=count,
         confidence=NOTED if told.note else SURE,
         first_seen=min((hit.first.time for hit in same if hit.first.time), default=None),
         last_seen=latest.last.time,
+        remedies=tuple(dict.fromkeys(hit.remedy for hit in (told, *same) if hit.remedy)),
         **{
             **told.values,
             "span": span(max(hit.first.age_s for hit in same) - latest.last.age_s),

@@ -121,6 +121,7 @@ def _finding(log: LogSeen, same: Sequence[Hit], hits: Sequence[Hit]) -> Finding:
         rule=told.rule,
         count=sum(hit.count for hit in same),
         confidence=0.95,
+        remedies=tuple(dict.fromkeys(hit.remedy for hit in (told, *same) if hit.remedy)),
         **told.values,
     )
 
