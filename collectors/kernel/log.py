@@ -23,31 +23,46 @@ ESCAPED = re.compile(r"(?:\\x(?:5c|[89a-f][0-9a-f]))+")
 
 
 class Ring(msgspec.Struct, frozen=True, kw_only=True):
-    """The reader's answer: raw lines, where from, and how many records are lost in between."""
+    """The reader's answer: raw lines, where from, and how many records are lost in between.
+
+    `last` is the number to ask for what follows.
+    """
 
     lines: tuple[str, ...]
     lost: int = 0
     source: LogSource = "kmsg"
+    last: int | None = None
 
 
 async def collect(node: Node, wanted: Wanted) -> KernelLog | Missing:
     """Ask the reader for the ring; the times of boot and now come from /proc."""
     del wanted
-    got = await node.ask("kernel_log", deadline_s=5.0)
+    ring = await asked(node)
+    if isinstance(ring, Missing):
+        return ring
+    log = KernelLog(records=tuple(parse(ring.lines)), source=ring.source, lost=ring.lost)
+    return await timed(node, log)
+
+
+async def asked(node: Node, **question: int) -> Ring | Missing:
+    """Return the reader's answer to one question."""
+    got = await node.ask("kernel_log", deadline_s=5.0, **question)
     if isinstance(got, Missing):
         verb = "kernel_log" if got.cause is Cause.DENIED else got.verb
         return msgspec.structs.replace(got, what="KernelLog", verb=verb)
     try:
-        ring = msgspec.convert(got, Ring)
+        return msgspec.convert(got, Ring)
     except msgspec.ValidationError as problem:
         return Missing(what="KernelLog", cause=Cause.GARBLED, detail=str(problem))
+
+
+async def timed(node: Node, log: KernelLog) -> KernelLog:
+    """Return *log* as one that was read now."""
     # A machine with many interrupts has over 64 KiB of them in /proc/stat before the line btime.
     seen = await node.files("/proc/stat", "/proc/uptime", cap=1 << 20)
     clock = {} if isinstance(seen, Missing) else seen.texts
-    return KernelLog(
-        records=tuple(parse(ring.lines)),
-        source=ring.source,
-        lost=ring.lost,
+    return msgspec.structs.replace(
+        log,
         boot_id=(await node.identity()).boot_id,
         boot_time=_number(r"^btime (\d{1,12})$", clock.get("/proc/stat", "")),
         uptime_s=_number(r"^(\d{1,12}\.\d+) ", clock.get("/proc/uptime", "")),

@@ -75,9 +75,16 @@ class Search:
         self._log = log
         self._known = known
         self._fold = Fold(log)
+        self._cards = Cards()
+
+    def later(self, log: KernelLog) -> None:
+        """Go on with a later reading of the log, whose new records are then fed."""
+        self._log = log
+        self._fold.later(log)
 
     def feed(self, records: Sequence[Record]) -> None:
         """Search some records."""
+        self._cards.feed(records)
         known = self._known
         piece = "\n".join(record.text for record in records).encode("utf-8", "backslashreplace")
         at = line = 0
@@ -97,8 +104,16 @@ class Search:
             lost=self._log.lost,
             source=self._log.source,
             hits=self._fold.hits(),
-            cards=cards(self._log),
+            cards=self._cards.known.copy(),
         )
+
+
+def whole(records: Sequence[Record]) -> int:
+    """Return how many records are whole sentences: a last one may still get its other pieces."""
+    for behind, record in enumerate(reversed(records[-PIECES + 1 :]), start=1):
+        if record.facility == 0 and OPENING.fullmatch(record.text):
+            return len(records) - behind
+    return len(records)
 
 
 def joined(records: Iterable[Record]) -> Iterator[Record]:
@@ -124,13 +139,27 @@ def joined(records: Iterable[Record]) -> Iterator[Record]:
 
 def cards(log: KernelLog) -> dict[str, Card]:
     """Return UUID and serial number by PCI address: the driver prints them before a first Xid."""
-    known: dict[str, Card] = {}
-    last: str | None = None
-    for record in log.by_kernel():
-        if hit := UUID.match(record.text):
-            last = pci.function(hit["gpu"])
-            known[last] = Card(uuid=hit["uuid"])
-        elif last and (hit := SERIAL.match(record.text)):
-            known[last] = msgspec.structs.replace(known[last], serial=hit["serial"])
-            last = None
-    return known
+    found = Cards()
+    found.feed(log.records)
+    return found.known
+
+
+class Cards:
+    """The cards that the records so far tell of, by PCI address."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Card] = {}
+        self._last: str | None = None
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Take the kernel's own records."""
+        for record in records:
+            if record.facility != 0 or not record.text.startswith("NVRM: GPU "):
+                continue
+            if hit := UUID.match(record.text):
+                self._last = pci.function(hit["gpu"])
+                self.known[self._last] = Card(uuid=hit["uuid"])
+            elif self._last and (hit := SERIAL.match(record.text)):
+                card = msgspec.structs.replace(self.known[self._last], serial=hit["serial"])
+                self.known[self._last] = card
+                self._last = None

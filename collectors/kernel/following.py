@@ -1,0 +1,60 @@
+"""The kernel log for who runs long: read to its end once, and from there on only what is new."""
+
+import msgspec
+
+from collectors.facts.kernel_log import KernelLog
+from collectors.facts.observation import Cause, Missing
+from collectors.facts.wanted import Wanted
+from collectors.kernel.log import Ring, asked, parse, timed
+from collectors.node.protocol import Node
+
+# Records in one answer, answers in one reading, and records that are kept.
+PIECE, MOST_PIECES, MOST_RECORDS = 2_000, 50, 20_000
+
+
+class Following:
+    """The log so far; its cursor is the boot and the number of the last record that was read."""
+
+    def __init__(self) -> None:
+        self._log: KernelLog | None = None
+        self._after = -1
+        # Of a reading that follows on another: up to where that one went.
+        self._shown: int | None = None
+
+    async def collect(self, node: Node, wanted: Wanted) -> KernelLog | Missing:
+        """Return all records that are kept, of which only the new ones are asked for."""
+        del wanted
+        if self._log is not None and self._log.boot_id != (await node.identity()).boot_id:
+            self._log = None
+        self._shown = None if self._log is None else self._after
+        for _ in range(MOST_PIECES):
+            ring = await asked(node, after=-1 if self._log is None else self._after, most=PIECE)
+            if isinstance(ring, Missing):
+                return ring
+            if self._add(ring):
+                break
+        if self._log is None:
+            detail = "its source changes at each question"
+            return Missing(what="KernelLog", cause=Cause.GARBLED, detail=detail)
+        self._log = await timed(node, self._log)
+        return self._log
+
+    def _add(self, ring: Ring) -> bool:
+        """Take an answer; return whether nothing waits behind it.
+
+        Of another source than before, whose numbers are others, all is asked for anew.
+        """
+        log = self._log or KernelLog(records=(), source=ring.source)
+        if log.source != ring.source:
+            self._log = self._shown = None
+            return False
+        # A piece that follows on the last record of an answer (flag c) stays a record of its own.
+        records = (*log.records, *parse(ring.lines)) if ring.lines else log.records
+        shown = self._shown
+        # What finds no room was seen by nobody, unless an earlier reading showed it.
+        unseen = 0 if shown is None else sum(r.sequence > shown for r in records[:-MOST_RECORDS])
+        self._log = msgspec.structs.replace(
+            log, records=records[-MOST_RECORDS:], lost=log.lost + ring.lost + unseen
+        )
+        self._after = self._after if ring.last is None else ring.last
+        return len(ring.lines) < PIECE or ring.source != "kmsg"
