@@ -2,9 +2,9 @@
 
     python replaying.py NAME SPEED FOLDER RECORDING[,RECORDING] agent ...
 
-Every 120 s of the node's time the next recording is what the node is like. While FOLDER/hold
-exists nothing goes on, and the node's clock is two minutes ahead. A clock that runs faster shortens
-the pauses of delivery, too.
+Every 60 s of the node's time the next recording is what the node is like. While FOLDER/hold
+exists nothing goes on, and the node's clock is two minutes ahead. Delivery that fails is tried
+again after a second.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from collectors.facts.answers import Files, Output
 from collectors.facts.observation import Missing
 from collectors.node.protocol import Identity, LogText, Node
 
-TURN_S = 120.0
+TURN_S = 60.0
 AHEAD_S = 120.0
 
 
@@ -99,7 +99,7 @@ def replay(name: str, speed: float, folder: Path, recordings: Sequence[str]) -> 
 
     vars(daemon)["open_node"] = open_node
     sender.GAP_S /= speed
-    sender.LONGEST_S /= speed
+    sender.LONGEST_S = 1.0
 
 
 if __name__ == "__main__":
