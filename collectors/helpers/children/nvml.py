@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
 from collectors.helpers.children import loop, nvml_calls, nvml_health
+from collectors.helpers.children.nvml_lasting import Lasting
 from collectors.helpers.children.nvml_watch import Watch
 
 MOST_GPUS = 64
@@ -38,6 +39,7 @@ class Session:
         self._persistent = False
         self._inforom: dict[str, str | None] = {}
         self._pairs: list[dict[str, Any]] | None = None
+        self.lasting = Lasting()
 
     def nvml(self, only: list[str] = []) -> dict[str, Any]:  # noqa: B006 - is never changed
         """Return versions, count and each GPU; `init_error` where NVML does not start.
@@ -52,7 +54,7 @@ class Session:
         handles: dict[str, Any] = {}
 
         def health(index: int, found: Any) -> dict[str, Any]:  # noqa: ANN401 - a handle
-            reading = nvml_health.reading(found, self._watch, brief=brief)
+            reading = nvml_health.reading(found, self._watch, self.lasting, brief=brief)
             if not brief:
                 self._add_inforom(reading)
             handles[reading.said.get("pci", "")] = found
@@ -116,6 +118,7 @@ class Session:
         with self._watch.answering(asked=False), contextlib.suppress(*nvml_calls.ERRORS):
             pynvml.nvmlShutdown()
         self._ready, self._inforom, self._pairs = False, {}, None
+        self.lasting.forget()
 
 
 def _persistent(gpus: list[dict[str, Any]]) -> bool:
@@ -196,7 +199,7 @@ def main() -> int:
     session = Session(watch)
     verbs: dict[str, loop.Verb] = {"nvml": session.nvml, "nvml_health": session.nvml_health}
     if sys.argv[1:2] == ["--scenario"]:
-        verbs = _simulated(sys.argv[2], verbs)
+        verbs = _simulated(sys.argv[2], verbs, session)
     watch.start()
     # The kernel shows this name among the GPU's holders: they are told from jobs by it.
     with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as comm:
@@ -205,7 +208,7 @@ def main() -> int:
     return 0
 
 
-def _simulated(path: str, verbs: dict[str, loop.Verb]) -> dict[str, loop.Verb]:
+def _simulated(path: str, verbs: dict[str, loop.Verb], session: Session) -> dict[str, loop.Verb]:
     """Return *verbs* on a simulated library; they raise where a call was one that crashes.
 
     One more sets the scenario's time, for those whose time is not this machine's.
@@ -217,6 +220,7 @@ def _simulated(path: str, verbs: dict[str, loop.Verb]) -> dict[str, loop.Verb]:
 
     def at(seconds: float) -> None:
         simulator.origin_s = time.monotonic() - seconds
+        session.lasting.forget()
 
     return {"at": at, **{name: simulator.watched(verb) for name, verb in verbs.items()}}
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
@@ -20,6 +20,10 @@ NOT_SUPPORTED, FUNCTION_NOT_FOUND, VERSION_MISMATCH = 3, 13, 25
 TOO_OLD = frozenset({None, FUNCTION_NOT_FOUND, VERSION_MISMATCH})
 
 Failed = dict[str, int | None]
+# Name, the functions that give it (an older library knows only the later ones), arguments.
+Number = tuple[str, tuple[str, ...], tuple[int, ...]]
+# By function: the names of the values that it gives, and whether each is a yes or no.
+Several = Mapping[str, tuple[tuple[str, bool], ...]]
 
 
 def get(failed: Failed, name: str, call: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401 - what NVML returns
@@ -104,3 +108,26 @@ class Gpu:
             if self.failed.get(name, 0) not in TOO_OLD:
                 break
         return result
+
+    def numbers(self, numbers: Sequence[Number]) -> None:
+        """Ask and keep numbers, each by a function of its own."""
+        for name, functions, args in numbers:
+            self.put(name, self.call(name, functions, *args))
+
+    def several(self, several: Several) -> None:
+        """Ask and keep what comes several values at a time."""
+        for function, names in several.items():
+            values = self.call(names[0][0], (function,)) or ()
+            for (name, yes_no), value in zip(names, values, strict=False):
+                self.put(name, bool(value) if yes_no else value)
+
+    def take(self, other: "Gpu") -> None:
+        """Keep what *other* was told, too."""
+        self.failed.update(other.failed)
+        for name, value in other.said.items():
+            if name == "failed":
+                continue
+            for key, inner in value.items() if isinstance(value, dict) else ():
+                self.put(f"{name}.{key}", inner)
+            if not isinstance(value, dict):
+                self.put(name, value)

@@ -40,9 +40,12 @@ ONCE = {
 }
 # Degrees to go, below 0 beyond the limit; a library may type them unsigned.
 SIGNED = frozenset({193, 194, 195, 196})
+# Of one link each: whether it is up, for all links in one call.
+STATE = {165: "active"}
 # Of one link each, from NVLink 5 on. The first six count whatever goes wrong on the wire; the
 # others tell more, and are asked only of links where one of the six is not 0.
 WIRE = {
+    **STATE,
     208: "receive_errors",
     211: "integrity_errors",
     214: "recoveries_failed",

@@ -1,4 +1,4 @@
-"""One GPU's health by NVML: what changes from moment to moment, and what lasts."""
+"""One GPU's health by NVML: what changes from moment to moment, and what may at any time."""
 
 import ctypes
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +8,8 @@ import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
 from collectors.helpers.children import nvml_calls as calls
 from collectors.helpers.children import nvml_fields as fields
+from collectors.helpers.children.nvml_calls import Number
+from collectors.helpers.children.nvml_lasting import Lasting
 from collectors.helpers.children.nvml_watch import Watch
 
 MOST_LINKS = 64
@@ -15,8 +17,6 @@ NVLINK_5 = 5
 CORRUPTED_INFOROM = 14
 LINK_ERRORS = ("replays", "recoveries", "crc_flits", "crc_data")
 
-# Name, the functions that give it (an older library knows only the later ones), arguments.
-Number = tuple[str, tuple[str, ...], tuple[int, ...]]
 CHANGING: tuple[Number, ...] = (
     (
         "heat.gpu_c",
@@ -42,41 +42,12 @@ CHANGING: tuple[Number, ...] = (
     ("ecc.aggregate.corrected", ("nvmlDeviceGetTotalEccErrors",), (0, 1)),
     ("ecc.aggregate.uncorrected", ("nvmlDeviceGetTotalEccErrors",), (1, 1)),
 )
-LASTING: tuple[Number, ...] = (
-    ("minor", ("nvmlDeviceGetMinorNumber",), ()),
-    ("module_id", ("nvmlDeviceGetModuleId",), ()),
-    ("numa_node", ("nvmlDeviceGetNumaNodeId",), ()),
-    ("heat.shutdown_c", ("nvmlDeviceGetTemperatureThreshold",), (0,)),
-    ("heat.slowdown_c", ("nvmlDeviceGetTemperatureThreshold",), (1,)),
-    ("heat.memory_max_c", ("nvmlDeviceGetTemperatureThreshold",), (2,)),
-    ("heat.gpu_max_c", ("nvmlDeviceGetTemperatureThreshold",), (3,)),
-    ("power.default_limit_mw", ("nvmlDeviceGetPowerManagementDefaultLimit",), ()),
-    ("clocks.max_graphics_mhz", ("nvmlDeviceGetMaxClockInfo",), (pynvml.NVML_CLOCK_GRAPHICS,)),
-    ("clocks.max_sm_mhz", ("nvmlDeviceGetMaxClockInfo",), (pynvml.NVML_CLOCK_SM,)),
-    ("clocks.max_memory_mhz", ("nvmlDeviceGetMaxClockInfo",), (pynvml.NVML_CLOCK_MEM,)),
-    ("pcie.max_generation", ("nvmlDeviceGetMaxPcieLinkGeneration",), ()),
-    ("pcie.gpu_max_generation", ("nvmlDeviceGetGpuMaxPcieLinkGeneration",), ()),
-    ("pcie.max_width", ("nvmlDeviceGetMaxPcieLinkWidth",), ()),
-    ("modes.compute", ("nvmlDeviceGetComputeMode",), ()),
-)
-TEXTS = {
-    "uuid": "nvmlDeviceGetUUID",
-    "name": "nvmlDeviceGetName",
-    "serial": "nvmlDeviceGetSerial",
-    "vbios": "nvmlDeviceGetVbiosVersion",
-    "inforom": "nvmlDeviceGetInforomImageVersion",
-    "board_part": "nvmlDeviceGetBoardPartNumber",
-    "modes.gsp_version": "nvmlDeviceGetGspFirmwareVersion",
-}
+# Not from moment to moment, but a person or a fault can change it at any time.
+SLOW: tuple[Number, ...] = (("modes.compute", ("nvmlDeviceGetComputeMode",), ()),)
 # Functions that give several values: their names, and whether each is a yes or no.
-SEVERAL: dict[str, tuple[tuple[str, bool], ...]] = {
-    "nvmlDeviceGetPowerManagementLimitConstraints": (
-        ("power.min_limit_mw", False),
-        ("power.max_limit_mw", False),
-    ),
+SEVERAL: calls.Several = {
     "nvmlDeviceGetEccMode": (("ecc.enabled", True), ("ecc.enabled_after_reset", True)),
     "nvmlDeviceGetMigMode": (("modes.mig", True), ("modes.mig_after_reset", True)),
-    "nvmlDeviceGetGspFirmwareMode": (("modes.gsp", True),),
     "nvmlDeviceGetRemappedRows": (
         ("remap.corrected", False),
         ("remap.uncorrected", False),
@@ -84,46 +55,34 @@ SEVERAL: dict[str, tuple[tuple[str, bool], ...]] = {
         ("remap.failed", True),
     ),
 }
-HISTOGRAM = {key: f"remap.spares_{key}" for key in ("max", "high", "partial", "low", "none")}
-
 FIELDS = fields.Fields([(field, 0) for field in fields.ONCE])
 # Questions for ports that were asked before: another GPU has the same links.
 PORTS: dict[tuple[fields.Asked, ...], fields.Fields] = {}
 
 
-def reading(handle: Any, watch: Watch, *, brief: bool) -> calls.Gpu:  # noqa: ANN401 - a handle
+def reading(handle: Any, watch: Watch, lasting: Lasting, *, brief: bool) -> calls.Gpu:  # noqa: ANN401 - a handle
     """Return what the GPU says; *brief* leaves out what does not change within seconds."""
     gpu = calls.Gpu(handle)
     gpu.put("pci", calls.address(gpu.call("pci", ("nvmlDeviceGetPciInfo",))))
     watch.gpu = gpu.said.get("pci", watch.gpu)
-    _numbers(gpu, CHANGING)
+    gpu.numbers(CHANGING)
     _memory(gpu)
     _fields(gpu)
-    _links(gpu, brief=brief)
+    _links(gpu)
     if not brief:
-        _lasting(gpu)
+        _slow(gpu)
+        lasting.add(gpu)
     return gpu
 
 
-def _lasting(gpu: calls.Gpu) -> None:
-    for name, function in TEXTS.items():
-        gpu.put(name, calls.text(gpu.call(name, (function,))))
-    _numbers(gpu, LASTING)
-    for function, names in SEVERAL.items():
-        values = gpu.call(names[0][0], (function,)) or ()
-        for (name, yes_no), value in zip(names, values, strict=False):
-            gpu.put(name, bool(value) if yes_no else value)
+def _slow(gpu: calls.Gpu) -> None:
+    gpu.numbers(SLOW)
+    gpu.several(SEVERAL)
     persistence = gpu.call("modes.persistence", ("nvmlDeviceGetPersistenceMode",))
     gpu.put("modes.persistence", None if persistence is None else bool(persistence))
     _sram(gpu)
-    _rows(gpu)
     _retired(gpu)
     _fabric(gpu)
-
-
-def _numbers(gpu: calls.Gpu, numbers: Sequence[Number]) -> None:
-    for name, functions, args in numbers:
-        gpu.put(name, gpu.call(name, functions, *args))
 
 
 def _memory(gpu: calls.Gpu) -> None:
@@ -150,30 +109,29 @@ def _asked(gpu: calls.Gpu, name: str, question: fields.Fields) -> list[fields.To
     return calls.get(gpu.failed, name, lambda: list(question.ask(gpu.handle))) or []
 
 
-def _links(gpu: calls.Gpu, *, brief: bool) -> None:
+def _links(gpu: calls.Gpu) -> None:
     """Read each NVLink; error counters only of links that have any."""
     told = gpu.said.get("nvlink", {})
-    links = []
-    for link in range(min(told.get("count", 0), MOST_LINKS)):
-        entry: dict[str, Any] = {"link": link, "errors": {}}
-        state = calls.get({}, "", pynvml.nvmlDeviceGetNvLinkState, gpu.handle, link)
-        entry["active"] = None if state is None else bool(state)
-        if not brief:
-            entry["remote"] = calls.get(
-                {}, "", pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, gpu.handle, link
-            )
-        links.append(entry)
-    if told.get("version", 0) >= NVLINK_5:
-        _port_errors(gpu, links)
-    elif any(told.get(name) != 0 for name in LINK_ERRORS):
-        _link_errors(gpu, links)
-    gpu.put("nvlink.links", links or None)
-
-
-def _port_errors(gpu: calls.Gpu, links: Sequence[dict[str, Any]]) -> None:
-    _ports(gpu, links, fields.WIRE, range(len(links)))
-    if odd := [entry["link"] for entry in links if entry["errors"]]:
+    number = min(told.get("count", 0), MOST_LINKS)
+    links: list[dict[str, Any]] = [{"link": link, "errors": {}} for link in range(number)]
+    if not links:
+        return
+    fifth = told.get("version", 0) >= NVLINK_5
+    _ports(gpu, links, fields.WIRE if fifth else fields.STATE, range(number))
+    for entry in links:
+        if "active" not in entry:
+            _state(gpu, entry)
+    if odd := [entry["link"] for entry in links if fifth and entry["errors"]]:
         _ports(gpu, links, fields.MORE, odd)
+    elif not fifth and any(told.get(name) != 0 for name in LINK_ERRORS):
+        _link_errors(gpu, links)
+    gpu.put("nvlink.links", links)
+
+
+def _state(gpu: calls.Gpu, entry: dict[str, Any]) -> None:
+    """Ask one link by the call of its own, as a driver without the field must be."""
+    state = calls.get({}, "", pynvml.nvmlDeviceGetNvLinkState, gpu.handle, entry["link"])
+    entry["active"] = None if state is None else bool(state)
 
 
 def _ports(
@@ -182,8 +140,10 @@ def _ports(
     asked = tuple((field, link) for link in of for field in names)
     if asked not in PORTS:
         PORTS[asked] = fields.Fields(asked)
-    for field, link, _, value in _asked(gpu, "nvlink.errors", PORTS[asked]):
-        if value:
+    for field, link, failed, value in _asked(gpu, "nvlink.errors", PORTS[asked]):
+        if field in fields.STATE and not failed:
+            links[link]["active"] = bool(value)
+        elif value:
             links[link]["errors"][names[field]] = value
 
 
@@ -207,12 +167,6 @@ def _sram(gpu: calls.Gpu) -> None:
         uncorrected = sum(getattr(status, f"{lifetime}Unc{kind}") for kind in ("Parity", "SecDed"))
         gpu.put(f"ecc.sram_{lifetime}.corrected", getattr(status, f"{lifetime}Cor"))
         gpu.put(f"ecc.sram_{lifetime}.uncorrected", uncorrected)
-
-
-def _rows(gpu: calls.Gpu) -> None:
-    if rows := gpu.call("remap.spares_max", ("nvmlDeviceGetRowRemapperHistogram",)):
-        for key, name in HISTOGRAM.items():
-            gpu.put(name, getattr(rows, key))
 
 
 def _retired(gpu: calls.Gpu) -> None:

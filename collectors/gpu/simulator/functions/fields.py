@@ -1,10 +1,10 @@
 """nvmlDeviceGetFieldValues: many numbers in one call, each with a code and a type of its own."""
 
+import ctypes
+import struct
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
 from collectors.gpu.simulator.functions.answer import (
     INT,
@@ -28,9 +28,14 @@ from collectors.gpu.simulator.symbols import PORT_COUNTERS
 if TYPE_CHECKING:
     from collectors.gpu.simulator.library import Simulator
 
-# nvml.h: nvmlValueType_t, and the member of the union that carries it.
+# nvml.h, nvmlFieldValue_t: fieldId, scopeId, timestamp, latencyUsec, valueType, nvmlReturn, value.
+# Written as bytes: the binding's own structure takes 2 us for each of its members, and hundreds of
+# fields are asked at once.
+ENTRY = struct.Struct("=IIqqII8s")
+# nvml.h: nvmlValueType_t, and which bits of the union carry it.
 UNSIGNED, LONG, SIGNED, SIGNED_LONG = 1, 3, 5, 4
-MEMBERS = {UNSIGNED: "uiVal", LONG: "ullVal", SIGNED: "siVal", SIGNED_LONG: "sllVal"}
+MASKS = dict.fromkeys((UNSIGNED, SIGNED), (1 << 32) - 1)
+MASKS |= dict.fromkeys((LONG, SIGNED_LONG), (1 << 64) - 1)
 
 Read = Callable[[Values, int], int]
 
@@ -120,15 +125,18 @@ def _fields(simulator: "Simulator", gpu: Gpu, count: int, pointer: int) -> None:
     if not pointer or count < 1:
         raise Failed(INVALID_ARGUMENT)
     now_us = time.time_ns() // 1000
-    for entry in (pynvml.c_nvmlFieldValue_t * count).from_address(pointer):
-        entry.timestamp, entry.latencyUsec = now_us, 0
+    asked = ctypes.string_at(pointer, ENTRY.size * count)
+    answer = bytearray(asked)
+    for place, (number, scope, *_, old, _, raw) in enumerate(ENTRY.iter_unpack(asked)):
+        kind, code, value = old, OK, raw
         try:
-            kind, value = _one(simulator, gpu.values, entry.fieldId, entry.scopeId)
+            kind, told = _one(simulator, gpu.values, number, scope)
+            value = (told & MASKS[kind]).to_bytes(8, "little")
         except Failed as failed:
-            entry.nvmlReturn = failed.code
-            continue
-        entry.nvmlReturn, entry.valueType = OK, kind
-        setattr(entry.value, MEMBERS[kind], value)
+            code = failed.code
+        entry = (number, scope, now_us, 0, kind, code, value)
+        ENTRY.pack_into(answer, place * ENTRY.size, *entry)
+    ctypes.memmove(pointer, bytes(answer), len(answer))
 
 
 def _one(simulator: "Simulator", values: Values, number: int, scope: int) -> tuple[int, int]:

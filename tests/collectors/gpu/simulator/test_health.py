@@ -267,7 +267,9 @@ def test_a_while_without_questions_is_a_rest(monkeypatch: pytest.MonkeyPatch) ->
 def test_no_name_of_the_binding_is_one_that_it_lacks() -> None:
     """A misspelt name would read as a library that is too old, for ever."""
     from collectors.helpers.children import nvml_health as health  # noqa: PLC0415 - tables alone
+    from collectors.helpers.children import nvml_lasting as lasting  # noqa: PLC0415 - same
 
-    names = {name for table in (health.CHANGING, health.LASTING) for _, f, _ in table for name in f}
-    names |= {*health.TEXTS.values(), *health.SEVERAL}
+    tables = (health.CHANGING, health.SLOW, lasting.NUMBERS)
+    names = {name for table in tables for _, f, _ in table for name in f}
+    names |= {*lasting.TEXTS.values(), *health.SEVERAL, *lasting.SEVERAL}
     assert [] == sorted(name for name in names if not hasattr(pynvml, name))

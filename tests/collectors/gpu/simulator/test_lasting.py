@@ -1,0 +1,110 @@
+"""What lasts of a GPU is asked every 10 min; the snapshot between is the same, for fewer calls."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from collectors.gpu.simulator.library import Simulator
+from collectors.helpers.children.nvml import Session
+from collectors.helpers.children.nvml_lasting import LASTS_S, Lasting
+from collectors.helpers.children.nvml_watch import Watch
+from tests.collectors.gpu.simulator.simulated import Simulated
+
+B200 = 'model = "b200"\ncount = 8\n'
+VBIOS, FIELDS = "nvmlDeviceGetVbiosVersion", "nvmlDeviceGetFieldValues"
+STATE, REMOTE = "nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemoteDeviceType"
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def session(clock: Clock) -> Session:
+    made = Session(Watch(lambda line: line))
+    made.lasting = Lasting(clock)
+    return made
+
+
+def calls(simulator: Simulator, ask: Any) -> tuple[dict[str, Any], Counter[str]]:
+    """Return an answer and how often each function of the library was called for it."""
+    made, inner = Counter[str](), simulator.answer
+
+    def counted(name: str, function: Any, arguments: tuple[Any, ...]) -> int:
+        made[name] += 1
+        return inner(name, function, arguments)
+
+    simulator.answer = counted  # type: ignore[method-assign]  # it counts, and answers as before
+    answer = ask()
+    simulator.answer = inner  # type: ignore[method-assign]  # back again
+    return answer, made
+
+
+@pytest.mark.parametrize("model", ["a100-sxm4-40", "h100-sxm", "b200", "gb200", "l40s", "t4"])
+def test_the_second_answer_is_the_first_one_for_fewer_calls(
+    model: str, simulated: Simulated
+) -> None:
+    """Nothing is left out of a snapshot for which half of the functions were not asked."""
+    simulator = simulated(f'model = "{model}"\ncount = 8\n')
+    one = session(Clock())
+    whole, first = calls(simulator, one.nvml_health)
+    again, second = calls(simulator, one.nvml_health)
+
+    assert (whole, True) == (again, second.total() < 0.6 * first.total())
+
+
+def test_a_snapshot_of_eight_b200_costs_few_calls(simulated: Simulated) -> None:
+    """18 links of each GPU cost one call, not 18; a later snapshot takes under 40 calls a GPU."""
+    simulator = simulated(B200)
+    one = session(Clock())
+    _, first = calls(simulator, one.nvml_health)
+    _, second = calls(simulator, one.nvml_health)
+
+    assert ((0, 16, 144), (0, 16, 0, 0), True) == (
+        (first[STATE], first[FIELDS], first[REMOTE]),
+        (second[STATE], second[FIELDS], second[REMOTE], second[VBIOS]),
+        second.total() < 8 * 40,
+    )
+
+
+def test_it_is_asked_again_after_ten_minutes_and_when_nvml_was_closed(
+    simulated: Simulated,
+) -> None:
+    """An exchanged VBIOS is seen within 10 min, and at once where the driver was let go of."""
+    simulator, clock = simulated(B200), Clock()
+    one = session(clock)
+    asked = []
+    for seconds in (0.0, LASTS_S - 1, LASTS_S, LASTS_S + 10):
+        clock.now = seconds
+        asked.append(calls(simulator, one.nvml_health)[1][VBIOS])
+    one.rest()
+    asked.append(calls(simulator, one.nvml_health)[1][VBIOS])
+
+    assert [8, 0, 8, 0, 8] == asked
+
+
+def test_what_failed_for_once_is_asked_again(simulated: Simulated) -> None:
+    """An unknown error of one GPU is not kept for 10 min; what a product has not is."""
+    simulator = simulated(f"{B200}[gpu.3.call.{VBIOS}]\nreturns = 999\n")
+    one = session(Clock())
+    whole, _ = calls(simulator, one.nvml_health)
+    again, second = calls(simulator, one.nvml_health)
+
+    assert (999, 1, whole) == (again["gpus"][3]["failed"]["vbios"], second[VBIOS], again)
+
+
+def test_a_driver_without_the_field_is_asked_link_by_link(simulated: Simulated) -> None:
+    """Where the state of one link does not come with the fields, its own call tells it."""
+    simulator = simulated(
+        f"{B200}[gpu.3.field.165]\nreturns = 2\n[gpu.3.nvlink.link.4]\nactive = false\n"
+    )
+    answer, made = calls(simulator, session(Clock()).nvml_health)
+    links = answer["gpus"][3]["nvlink"]["links"]
+
+    assert (18, [4]) == (made[STATE], [link["link"] for link in links if not link["active"]])
