@@ -1,31 +1,12 @@
 """Which fault can cause which: declared, so that one can read and argue about it."""
 
 from collections.abc import Iterator
-from typing import Literal
 
-import msgspec
-
+from diagnostics.incidents.edge import Edge
+from diagnostics.incidents.training import of_training
 from diagnostics.knowledge.aliases import WISH, XID
 from diagnostics.knowledge.codes.events import ECHO_S
 from diagnostics.knowledge.codes.tables import xids
-
-# `whole`: the consequence is told of the node as a whole, the cause is another fault, or of one
-# thing of it.
-Same = Literal["node", "subject", "job", "pid", "whole"]
-
-
-class Edge(msgspec.Struct, frozen=True):
-    """*cause* explains *consequence* where both name the same thing.
-
-    Where `within_s` is given, the consequence began so soon after a line of the cause; what has no
-    time is taken to be near on the same thing, and far on another one.
-    """
-
-    cause: str
-    consequence: str
-    same: Same
-    within_s: float | None = None
-
 
 # An Xid 45 is the driver's clearing up after what stands before it on the same GPU; 43 stops the
 # channel of a program that failed.
@@ -256,4 +237,5 @@ EDGES: tuple[Edge, ...] = (
     Edge("cuda_device_assert", "nccl_collective_timeout", "node"),
     Edge("cuda_illegal_memory_access", "nccl_collective_timeout", "node"),
     *of_codes(),
+    *of_training(),
 )

@@ -8,9 +8,11 @@ import msgspec
 
 from collectors.facts.subject import Subject
 from diagnostics.document import Incident, NextStep
-from diagnostics.finding import RANK, STAGES, Finding, Text
+from diagnostics.finding import RANK, STAGES, Evidence, Finding, Text
 from diagnostics.incidents import look
-from diagnostics.incidents.edges import EDGES, Edge
+from diagnostics.incidents.edge import Edge
+from diagnostics.incidents.edges import EDGES
+from diagnostics.incidents.training import ENDS
 from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
 
@@ -63,7 +65,7 @@ def _span(finding: Finding) -> tuple[float, float] | None:
 
 
 def _quieter(cause: Finding, finding: Finding) -> bool:
-    return cause.severity == "info" and finding.severity != "info"
+    return cause.severity == "info" and finding.severity != "info" and not _end(cause)
 
 
 def _alike(edge: Edge) -> bool:
@@ -81,6 +83,9 @@ def _chain(start: str, cause_of: dict[str, str]) -> list[str]:
 def _joined(edge: Edge, cause: Finding, consequence: Finding) -> bool:
     if edge.same == "node":
         return True
+    if edge.same in ("log", "above"):
+        of_logs = cause.stage == consequence.stage == "training"
+        return of_logs and (edge.same == "log" or _stands_above(cause, consequence))
     if edge.same == "whole":
         of_part = cause.subject.kind != "node" or cause.fault != consequence.fault
         return consequence.subject.kind == "node" and of_part
@@ -94,22 +99,49 @@ def _joined(edge: Edge, cause: Finding, consequence: Finding) -> bool:
     ) == getattr(consequence.subject, edge.same)
 
 
-def _weight(finding: Finding) -> tuple[int, int, float, float, str]:
+def _stands_above(cause: Finding, consequence: Finding) -> bool:
+    """Return whether it was told first: by its line in one log, by its time in several."""
+    one, other = _quote(cause), _quote(consequence)
+    if one is not None and other is not None and one.source == other.source:
+        return (one.line or 0) < (other.line or 0)
+    then, now = cause.first_seen, consequence.first_seen
+    return then is not None and now is not None and then < now
+
+
+def _quote(finding: Finding) -> Evidence | None:
+    return next((evidence for evidence in finding.evidence if evidence.line is not None), None)
+
+
+def _line(finding: Finding) -> int:
+    """Return where a job's log tells it first; elsewhere lines tell no order."""
+    quote = _quote(finding) if finding.stage == "training" else None
+    return 0 if quote is None else quote.line or 0
+
+
+def _weight(finding: Finding) -> tuple[int, int, float, int, float, str]:
     """Order causes: the graver, the earlier in the walk, the surer, the one that began first."""
     span = _span(finding)
     return (
         -RANK[finding.severity],
         STAGES.index(finding.stage),
         -finding.confidence,
+        _line(finding),
         span[0] if span else math.inf,
         finding.id,
     )
 
 
 def root_causes(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return the ids of findings above info that nothing explains, most likely first."""
-    roots = [f for f in findings if f.explained_by is None and f.severity != "info"]
+    """Return the ids of findings that nothing explains, most likely first.
+
+    Notes are left out, but for ends that are nobody's fault: they too say why a job is over.
+    """
+    roots = [f for f in findings if f.explained_by is None and (f.severity != "info" or _end(f))]
     return tuple(f.id for f in sorted(roots, key=_weight))
+
+
+def _end(finding: Finding) -> bool:
+    return finding.fault in ENDS and finding.stage == "training"
 
 
 def incidents(
@@ -119,7 +151,8 @@ def incidents(
     by_id = {finding.id: finding for finding in findings}
     cause_of = {f.id: f.explained_by for f in findings if f.explained_by}
     incidents = []
-    for number, root in enumerate((by_id[i] for i in root_causes(findings)), start=1):
+    roots = [root for i in root_causes(findings) if (root := by_id[i]).severity != "info"]
+    for number, root in enumerate(roots, start=1):
         follows = tuple(f.id for f in findings if root.id in _chain(f.id, cause_of)[1:])
         incidents.append(
             Incident(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from collectors.facts.subject import Subject
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen
+from diagnostics.rules import prefix
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 from diagnostics.series.curve import Quote
@@ -22,12 +23,41 @@ def unread(seen: TrainingLogs) -> Iterator[Statement]:
 
 def subject(log: LogSeen, hits: Sequence[Hit] = ()) -> Subject:
     """Return the rank that wrote *hits* where the rule is about it and it is one, else the log."""
-    ranks = sorted({hit.rank for hit in hits if hit.rank is not None})
+    ranks = sorted({rank for hit in hits if (rank := rank_of(log, hit)) is not None})
     if len(ranks) == 1 and all(hit.about == "rank" for hit in hits):
         return Subject(kind="rank", name=str(ranks[0]), rank=ranks[0])
     if len(ranks) == 1:
         return Subject(kind="log", name=log.name, rank=ranks[0])
     return Subject(kind="log", name=log.name, ranks=tuple(ranks) or None)
+
+
+def rank_of(log: LogSeen, hit: Hit) -> int | None:
+    """Return the rank that wrote a line, by the line or by the name of its file."""
+    return prefix.file_rank(log.name) if hit.rank is None else hit.rank
+
+
+def named_ranks(about: Subject) -> str:
+    """Return the ranks that wrote the lines, the log's name where they do not say it."""
+    ranks = (about.rank,) if about.rank is not None else about.ranks or ()
+    if not ranks:
+        return about.name
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    runs = _runs(ranks)
+    shown = ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in runs[:QUOTED])
+    more = ", ..." if len(runs) > QUOTED else ""
+    return f"{len(ranks)} ranks ({shown}{more})"
+
+
+def _runs(ranks: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the ranks as first and last of each unbroken run."""
+    runs: list[tuple[int, int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], rank)
+        else:
+            runs.append((rank, rank))
+    return runs
 
 
 def evidence(log: LogSeen, hits: Iterable[Hit]) -> tuple[Evidence, ...]:

@@ -1,0 +1,94 @@
+"""Whether ranks waited for each other in vain, and which of them did not come."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from diagnostics.check import check
+from diagnostics.checks.training.given import rank_of
+from diagnostics.checks.training.judging import Story, finding, nothing
+from diagnostics.finding import Statement
+from diagnostics.rules.fold import Hit
+from diagnostics.rules.seen import LogSeen, TrainingLogs
+
+FAULTS = (
+    "nccl_collective_timeout",
+    "nccl_collective_desync",
+    "nccl_heartbeat_timeout",
+    "rank_missing",
+    "nccl_unhandled_system_error",
+    "nccl_unhandled_cuda_error",
+    "nccl_internal_error",
+    "nccl_duplicate_gpu",
+    "nccl_version_mismatch",
+    "nccl_shm_attach_failed",
+)
+# A time that is known to hours says not when a collective began.
+EXACT_S = 14 * 3600.0
+SHOWN = 4
+
+
+@check("training.collectives", stage="training", faults=FAULTS, proved="documented")
+def collectives(seen: TrainingLogs) -> Iterator[Statement]:
+    """No rank waited for others until a watchdog ended it, and all called the same operations.
+
+    The rank that reports a timeout is usually the victim: it waits for one that did not come.
+    Sequence numbers are compared inside one process group only.
+    """
+    told = False
+    for log in seen.logs:
+        story = Story(log)
+        for hits in story.of(FAULTS):
+            more = _waited(log, hits) if hits[0].fault == "nccl_collective_timeout" else ""
+            yield finding(log, hits, story.severity(hits), more)
+            told = True
+    if not told:
+        yield nothing(seen, "that ranks waited for each other in vain")
+
+
+def _waited(log: LogSeen, hits: Sequence[Hit]) -> str:
+    """Return when the stuck collective began, and who is behind the others of one group."""
+    told = _began(hits)
+    for group, sequences in sorted(_by_group(log, hits).items()):
+        behind = _behind(sequences)
+        if behind:
+            of = f" of process group {group}" if group else ""
+            told += f"; {behind}{of}"
+    return f"{told}; who reports it waits for a rank that did not come"
+
+
+def _began(hits: Sequence[Hit]) -> str:
+    """Return when the first of them began: its end less what it ran for."""
+    times = [
+        hit.first_seen - ran / 1000.0
+        for hit in hits
+        if hit.first_seen is not None and isinstance(ran := hit.values.get("ran_ms"), int)
+    ]
+    if not times:
+        return ""
+    try:
+        moment = datetime.fromtimestamp(min(times), tz=UTC)
+    except (OverflowError, ValueError, OSError):
+        return ""
+    exact = all((hit.time_error_s or 0.0) < EXACT_S for hit in hits)
+    return f"; it began at {moment:%H:%M:%S}{' UTC' if exact else ' by the clock of the log'}"
+
+
+def _by_group(log: LogSeen, hits: Sequence[Hit]) -> Mapping[str, dict[int, int]]:
+    """Return sequence by rank, for each process group."""
+    groups: dict[str, dict[int, int]] = {}
+    for hit in hits:
+        rank, sequence = rank_of(log, hit), hit.values.get("sequence")
+        if rank is not None and isinstance(sequence, int):
+            group = hit.values.get("guid", hit.values.get("group", ""))
+            groups.setdefault(str(group), {}).setdefault(rank, sequence)
+    return groups
+
+
+def _behind(sequences: Mapping[int, int]) -> str:
+    last = max(sequences.values())
+    late = sorted(rank for rank, sequence in sequences.items() if sequence < last)
+    if not late or len(late) == len(sequences):
+        return ""
+    ranks = ", ".join(map(str, late[:SHOWN])) + (", ..." if len(late) > SHOWN else "")
+    least = min(sequences.values())
+    return f"rank {ranks} is at operation {least} where others are at {last}"

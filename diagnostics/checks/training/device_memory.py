@@ -1,0 +1,97 @@
+"""Who held the memory of a GPU that had no more room, by what PyTorch's allocator says of it."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from diagnostics.checks.training.given import evidence, named_ranks, subject
+from diagnostics.checks.training.judging import finding
+from diagnostics.finding import Finding, Severity, found
+from diagnostics.rules.fold import Hit
+from diagnostics.rules.seen import LogSeen
+
+AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|[KMGT]i?B)"
+UNITS = {"bytes": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+# ... total capacity of 79.11 GiB of which 742.06 MiB is free. Process 4127 has 41.20 GiB memory in
+# use. Including non-PyTorch memory, this process has 37.17 GiB memory in use. Of the allocated
+# memory 30.02 GiB is allocated by PyTorch, and 6.10 GiB is reserved by PyTorch but unallocated.
+# Before 2.1: (GPU 2; 31.75 GiB total capacity; 29.10 GiB already allocated; 310.50 MiB free;
+# 30.40 GiB reserved in total by PyTorch)
+PARTS = {
+    "total": re.compile(rf"total capac(?:ity|ty) of {AMOUNT}|{AMOUNT} total capacity"),
+    "free": re.compile(rf"of which {AMOUNT} is free|; {AMOUNT} free;"),
+    "own": re.compile(rf"this process has {AMOUNT} memory in use|; {AMOUNT} reserved in total"),
+    "idle": re.compile(rf"and {AMOUNT} is reserved by PyTorch but unallocated"),
+    "used": re.compile(rf"{AMOUNT} (?:is allocated by PyTorch|already allocated)"),
+    "wanted": re.compile(rf"Tried to allocate {AMOUNT}"),
+}
+OTHERS = re.compile(rf"Process (\d{{1,10}}) has {AMOUNT} memory in use")
+# A context and its libraries take some hundred MiB that no allocator counts.
+UNCOUNTED = 2 * UNITS["G"]
+MUCH = 0.2
+SHOWN = 3
+
+
+def holders(log: LogSeen, hits: Sequence[Hit], severity: Severity) -> Iterator[Finding]:
+    """Yield that there was no room, with the largest holders, and whether they are others."""
+    first = hits[0]
+    said = {name: _amount(form.search(first.text)) for name, form in PARTS.items()}
+    yield finding(log, hits, severity, _told(said))
+    others = _others(first.text)
+    total, free, own = said["total"], said["free"], said["own"]
+    held = sum(size for _, size in others)
+    if not others and total and own is not None and free is not None:
+        held = total - free - own
+    if total and held > max(MUCH * total, UNCOUNTED):
+        yield _by_others(log, first, held, others)
+
+
+def _by_others(log: LogSeen, hit: Hit, held: float, others: Sequence[tuple[str, float]]) -> Finding:
+    about = subject(log, [hit])
+    names = ", ".join(f"pid {pid}: {_shown(size)}" for pid, size in others[:SHOWN])
+    return found(
+        "gpu_memory_held_by_other_process",
+        "warning",
+        about,
+        "{who}: other processes hold {held} of the GPU's memory{names}",
+        *evidence(log, [hit]),
+        kind="event",
+        variant="in_log",
+        who=named_ranks(about),
+        held=_shown(held),
+        names=f" ({names})" if names else "",
+    )
+
+
+def _told(said: dict[str, float | None]) -> str:
+    """Return what the process held itself, and whether it lay in pieces."""
+    own, idle, wanted = said["own"], said["idle"], said["wanted"]
+    if own is None:
+        return ""
+    told = f"; the process itself holds {_shown(own)}"
+    if idle is None and said["used"] is not None:
+        idle = own - said["used"]
+    if idle and wanted and idle > wanted:
+        told += f", of which {_shown(idle)} is reserved and lies in pieces (fragmentation)"
+    return told
+
+
+def _others(text: str) -> list[tuple[str, float]]:
+    """Return pid and bytes of the other processes, the largest first."""
+    found_ = [(hit[1], _size(hit[2], hit[3])) for hit in OTHERS.finditer(text)]
+    return sorted(found_, key=lambda one: -one[1])
+
+
+def _amount(hit: re.Match[str] | None) -> float | None:
+    if hit is None:
+        return None
+    number, unit = [part for part in hit.groups() if part is not None][:2]
+    return _size(number, unit)
+
+
+def _size(number: str, unit: str) -> float:
+    return float(number) * UNITS["bytes" if unit == "bytes" else unit[0]]
+
+
+def _shown(size: float) -> str:
+    unit = next((u for u in "TGMK" if size >= UNITS[u]), None)
+    return f"{size:.0f} bytes" if unit is None else f"{size / UNITS[unit]:.1f} {unit}iB"

@@ -1,0 +1,23 @@
+"""One edge of the graph of causes."""
+
+from typing import Literal
+
+import msgspec
+
+# `whole`: the consequence is told of the node as a whole, the cause is another fault, or of one
+# thing of it.
+# `log`: both are told by a job's own logs; `above`: and the cause first, by its line or its time.
+Same = Literal["node", "subject", "job", "pid", "whole", "log", "above"]
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """*cause* explains *consequence* where both name the same thing.
+
+    Where `within_s` is given, the consequence began so soon after a line of the cause; what has no
+    time is taken to be near on the same thing, and far on another one.
+    """
+
+    cause: str
+    consequence: str
+    same: Same
+    within_s: float | None = None
