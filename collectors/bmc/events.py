@@ -32,6 +32,7 @@ class BmcEvents(OfBmc, frozen=True, kw_only=True):
     """The newest entries, oldest first; `total` are in the log, `last` is the newest id.
 
     A `full` log takes no new entries; `truncated` means that older ones of the day were not read.
+    `declined` counts those that the BMC did not give when it was asked.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -39,6 +40,7 @@ class BmcEvents(OfBmc, frozen=True, kw_only=True):
     last: int = 0
     full: bool = False
     truncated: bool = False
+    declined: int = 0
 
 
 async def collect(node: Node, wanted: Wanted, bmc: Bmc | Missing) -> BmcEvents | Missing:

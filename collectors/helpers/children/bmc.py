@@ -133,5 +133,6 @@ def _dump() -> bytes:
     except OSError as problem:
         raise Refused("crashed", f"the list of sensors could not be put down: {problem}") from None
     if ran.status != 0 or not any(sdr.records(dump)):
-        raise Refused("crashed", ipmi.complaint(ran))
+        why = f"the BMC does not give its list of sensors: {ipmi.complaint(ran)}"
+        raise Refused("crashed", why)
     return dump

@@ -22,6 +22,8 @@ DAY_S = 86_400
 SET_FROM = 0x20000000
 UNKNOWN = 0xFFFFFFFF
 SYSTEM_EVENT = 0x02
+# Completion code: no record has this id (5.2). Any other one is of a record that was not given.
+ABSENT = 0xCB
 OEM_UNTIMED = 0xE0
 
 Names = Mapping[int, str]
@@ -49,18 +51,22 @@ def entries(after: int, names: Names, seconds: float) -> dict[str, Any]:
     if after < 0 and log.clock is None:
         wanted = wanted[:MOST_UNTIMED]
     found: list[bytes] = []
-    truncated = False
+    truncated, declined = False, 0
     for at in range(0, len(wanted), AT_ONCE):
         if (left := end - time.monotonic()) <= 0:
             truncated = True
             break
-        records = _records(wanted[at : at + AT_ONCE], left)
+        records, refused = _records(wanted[at : at + AT_ONCE], left)
+        declined += refused
         kept = [record for record in records if after >= 0 or _recent(record, log)]
         found += kept
         if len(kept) < len(records) or not records:
+            # A BMC that declines a whole lot of them is not asked for all the others.
+            truncated = bool(refused) and at + AT_ONCE < len(wanted)
             break
     answer = [entry(record, names, log.clock, time.time()) for record in reversed(found)]
-    return {**known, "entries": answer, "truncated": truncated or len(found) >= MOST_ENTRIES}
+    known |= {"declined": declined, "truncated": truncated or len(found) >= MOST_ENTRIES}
+    return {**known, "entries": answer}
 
 
 def _log(seconds: float) -> Log:
@@ -97,10 +103,13 @@ def _id(reply: Reply) -> int | None:
     return reply.data[2] | reply.data[3] << 8
 
 
-def _records(numbers: Sequence[int], seconds: float) -> list[bytes]:
+def _records(numbers: Sequence[int], seconds: float) -> tuple[list[bytes], int]:
+    """Return the records, and how many were not given though they may be there."""
     replies = ipmi.ask([_get(number) for number in numbers], seconds)
     # An id may have been taken out by others, or lie between two steps.
-    return [reply.data[2 : 2 + RECORD] for reply in replies if _id(reply) is not None]
+    there = [reply for reply in replies if reply.code != ABSENT]
+    given = [reply.data[2 : 2 + RECORD] for reply in there if _id(reply) is not None]
+    return given, len(there) - len(given)
 
 
 def _recent(record: bytes, log: Log) -> bool:

@@ -4,10 +4,20 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from collectors.bmc.events import BmcEvents, Entry
+from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
 from diagnostics.check import check
 from diagnostics.checks.bmc.reading import NO_BMC
-from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
+from diagnostics.finding import (
+    Evidence,
+    Finding,
+    NotApplicable,
+    Severity,
+    Statement,
+    Unseen,
+    Well,
+    found,
+)
 
 BMC = Subject(kind="bmc", name="bmc")
 SPECIFIC, THRESHOLD, REDUNDANCY = 0x6F, 0x01, 0x0B
@@ -60,6 +70,8 @@ def events(seen: BmcEvents) -> Iterator[Statement]:
         return
     findings = [_event(told) for told in _told(seen.entries)[:MOST_TOLD]]
     yield from findings
+    if seen.declined:
+        yield _declined(seen)
     if seen.full:
         yield found(
             "bmc_event",
@@ -70,9 +82,16 @@ def events(seen: BmcEvents) -> Iterator[Statement]:
             variant="full",
             total=seen.total,
         )
-    elif not findings:
+    elif not findings and not seen.declined:
         many = f"{len(seen.entries)} entries" if seen.entries else "no entry"
         yield Well(message=f"{many} of the last 24 h in the event log, none of harm")
+
+
+def _declined(seen: BmcEvents) -> Unseen:
+    """Return that some entries are not known: a harmful one may be among them."""
+    rest = ", and older ones were not asked for" if seen.truncated else ""
+    detail = f"the BMC declined {seen.declined} entries of its event log{rest}"
+    return Unseen(missing=Missing(what="BmcEvents", cause=Cause.CRASHED, detail=detail))
 
 
 def harm(entry: Entry) -> str | None:

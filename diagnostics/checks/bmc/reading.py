@@ -76,7 +76,8 @@ def blind(sensors: Sequence[Sensor]) -> Iterator[Unseen]:
 def _unseen(sensor: Sensor, more: int = 0) -> Unseen:
     others = f" (and {more} more)" if more else ""
     what = f"BMC sensor {sensor.name}{others}"
-    missing = Missing(what=what, cause=Cause.GARBLED, detail=f"{sensor.silent}")
+    detail = f"{sensor.name}: {sensor.silent}"
+    missing = Missing(what=what, cause=Cause.CRASHED, detail=detail)
     return Unseen(missing=missing, subject=None if more else subject(sensor))
 
 

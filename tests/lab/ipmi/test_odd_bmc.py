@@ -71,6 +71,10 @@ async def test_a_well_one(tmp_path: Path) -> None:
 
 NOBODY = "the BMC does not identify itself"
 UNTOLD = "the BMC does not tell of its event log"
+UNLISTED, CODE_FF = "the BMC does not give its list of sensors", "Unspecified error"
+# The first and the last entry are given, and what is asked for by its id is not.
+FIRST, LAST = "0a4300000000", "0a430000ffff"
+REST = "028000000020000407096f01ffff"
 ODD: list[tuple[Answers, dict[str, tuple[str, str]]]] = [
     *(
         (
@@ -92,10 +96,19 @@ ODD: list[tuple[Answers, dict[str, tuple[str, str]]]] = [
             )
         },
     ),
+    (
+        {
+            "0a40": (0, "5103000010010000000100000002"),
+            "0a43": (0xFF, ""),
+            FIRST: (0, f"02000100{REST}"),
+            LAST: (0, f"ffff0300{REST}"),
+        },
+        {"bmc.events": ("unknown", "failed: the BMC declined 3 entries of its event log")},
+    ),
     # What the chassis status would add is not judged by these.
     ({"0001": (0xFF, "")}, {}),
     *(
-        ({"042d21": answer}, {"bmc.inlet": ("unknown", f"not understood: {why}")})
+        ({"042d21": answer}, {"bmc.inlet": ("unknown", f"failed: Inlet Temp: {why}")})
         for answer, why in (
             ((0xC0, ""), "the BMC is busy"),
             ((0xD5, ""), "it cannot be read in its present state"),
@@ -105,7 +118,7 @@ ODD: list[tuple[Answers, dict[str, tuple[str, str]]]] = [
     ),
     (
         {"0a23": (0xFF, "")},
-        {"bmc.inlet": ("unknown", "failed: Get SDR 0000 command failed: Unspecified error")},
+        {"bmc.inlet": ("unknown", f"failed: {UNLISTED}: Get SDR 0000 command failed: {CODE_FF}")},
     ),
     ({"0a40": (0xC1, "")}, {"bmc.events": ("unknown", f"failed: {UNTOLD}")}),
     ({"0a40": (0, "5103")}, {"bmc.events": ("unknown", f"failed: {UNTOLD}")}),

@@ -94,7 +94,7 @@ async def test_nonsense_is_unknown(bmc: Bmc) -> None:
     bmc.set("Inlet Temp", 255)
     bmc.shows("Inlet Temp", 255)
     expected = {
-        "bmc.inlet": ("unknown", "not understood: 255 C (raw 255) is no measurement"),
+        "bmc.inlet": ("unknown", "failed: Inlet Temp: 255 C (raw 255) is no measurement"),
     }
 
     assert expected == told(await judged(bmc.tool, "bmc.inlet"))
