@@ -21,6 +21,7 @@ FAULTS = (
     "nccl_duplicate_gpu",
     "nccl_version_mismatch",
     "nccl_shm_attach_failed",
+    "nccl_debug_setting_left_on",
 )
 # A time that is known to hours says not when a collective began.
 EXACT_S = 14 * 3600.0
