@@ -28,6 +28,21 @@ def plain_boot() -> list[Said]:
     return _timed(lines)
 
 
+def epyc_boot() -> list[Said]:
+    """Return the boot of a server of two AMD processors with eight GPUs, and a busy day."""
+    lines = [*_firmware(256), *_amd(), *_bus(GPUS, "10de", "2335"), *_bus(NICS, "15b3", "1023")]
+    lines += [*_drives(8), *_adapters(NICS), *_gpus(), *_mounts(), *_day(), *_busy()]
+    return _timed(lines)
+
+
+def grace_boot() -> list[Said]:
+    """Return the boot of an Arm board of two processors and four GPUs, and a busy day."""
+    lines = [*_arm(144), *_bus(GPUS[:4], "10de", "2941"), *_bus(NICS[:4], "15b3", "1023")]
+    lines += [*_drives(4), *_adapters(NICS[:4]), *_gpus(), *_mounts(), *_day(), *_busy()]
+    lines += [f"arm-smmu-v3 arm-smmu-v3.{n}.auto: ias 48-bit, oas 48-bit" for n in range(40)]
+    return _timed(lines)
+
+
 def _timed(lines: list[str]) -> list[Said]:
     return [
         (round(n * 0.31 + (n > 250) * 900.0, 6), "kernel", text) for n, text in enumerate(lines)
@@ -203,6 +218,67 @@ def _day() -> Iterator[str]:
     yield "process 'bin/python3' launched '/bin/sh' with NULL argv: empty string added"
 
 
+def _amd() -> Iterator[str]:
+    yield "AMD-Vi: Using global IVHD EFR:0x246577efa2254afa, EFR2:0x0"
+    yield "AMD-Vi: Interrupt remapping enabled"
+    yield "AMD-Vi: Virtual APIC enabled"
+    yield "perf/amd_iommu: Detected AMD IOMMU #0 (2 banks, 4 counters/bank)."
+    yield "EDAC MC: Ver: 3.0.0"
+    for n in range(24):
+        yield f"EDAC MC{n % 2}: UMC{n // 2} chip selects:"
+        yield "EDAC amd64: MC: 0: 32768MB 1: 32768MB"
+    yield "MCE: In-kernel MCE decoding enabled."
+    yield "kvm_amd: Nested Virtualization enabled"
+    yield "ccp 0000:22:00.5: sev enabled"
+    yield "ccp 0000:22:00.5: no command queues available"
+    yield "Spectre V2 : Spectre v2 / SpectreRSB mitigation: Filling RSB on context switch"
+    yield "x86/split lock detection: #DB: warning on user-space bus_locks"
+
+
+def _arm(cpus: int) -> Iterator[str]:
+    yield "Booting Linux on physical CPU 0x0000000000 [0x410fd4f0]"
+    yield "Linux version 6.8.0-1021-nvidia-64k (buildd@builder) (aarch64-linux-gnu-gcc-13)"
+    for n in range(cpus):
+        yield f"GICv3: CPU{n}: found redistributor {n << 8:x} region {n}:0x0000{n:04x}22200000"
+    yield "arch_timer: cp15 timer(s) running at 1000.00MHz (phys)."
+    yield "sdei: SDEIv1.1 (0x0) detected in firmware."
+    yield "ARM FF-A: Driver version 1.1"
+    yield "GHES: APEI firmware first mode is enabled by APEI bit and WHEA _OSC."
+    yield "arm-smmu-v3 arm-smmu-v3.0.auto: msi_domain absent - falling back to wired irqs"
+    yield "nvidia-c2c: link 0 trained"
+    yield "Internal: hugetlb: registered 512 MiB page size, pre-allocated 0 pages"
+
+
+def _busy() -> Iterator[str]:
+    """Yield what a node under load says of itself, none of which is a fault."""
+    yield "workqueue: blk_mq_run_work_fn hogged CPU for >10000us 4 times, consider WQ_UNBOUND"
+    yield "hrtimer: interrupt took 3562 ns"
+    yield "TCP: request_sock_TCP: Possible SYN flooding on port 29500. Sending cookies."
+    yield "systemd-journald[611]: /var/log/journal/2d0e: Journal file corrupted, rotating."
+    yield "kauditd_printk_skb: 12 callbacks suppressed"
+    yield "docker0: port 1(veth3c1e9f2) entered disabled state"
+    yield "overlayfs: missing 'lowerdir'"
+    yield "cgroup: fork rejected by pids controller in /user.slice/user-1000.slice"
+    yield "usb 1-4: USB disconnect, device number 3"
+    yield "ipmi_si dmi-ipmi-si.0: The BMC does not support setting the recv irq bit"
+    yield "bond0: (slave ens5f0np0): link status up again after 100 ms"
+    yield "EXT4-fs (md0): warning: maximal mount count reached, running e2fsck is recommended"
+    yield "NVRM: Persistence mode is deprecated and will be removed in a future release."
+    yield "NVRM: GPU at PCI:0000:18:00: GPU-3f1c9a52-7d1e-4b0a-9c56-2e8d4f6a1b30"
+    yield "pstore: Using crash dump compression: deflate"
+    yield "libceph: osd12 (1)10.20.0.9:6801 socket closed (con state OPEN)"
+    yield "beegfs: mount(8099): BeeGFS mount ready."
+    yield "wekafsio: registered file system"
+    yield "Lustre: scratch-OST0004-osc-ffff9a0c1b2d8000: Connection restored to 10.20.0.9@o2ib"
+    yield "mlx5_core 0000:1a:00.0: temperature: 61 C"
+    yield "python3[8100]: drop_caches: 1"
+    for n in range(3):
+        label = f"CPU_SrcID#1_MC#{n}_Chan#1_DIMM#0 (channel:1 slot:0 page:0x1a2b3{n} offset:0x940)"
+        yield f"EDAC MC{n}: 1 CE memory read error on {label}"
+    for n in range(40):
+        yield f'audit: type=1400 audit(1796004{n:03}.204:{n}): apparmor="DENIED" comm="lsof"'
+
+
 def syslog() -> list[Said]:
     """Return a day of a node's syslog: services, logins, pods and jobs."""
     lines: list[tuple[str, str]] = []
@@ -278,6 +354,27 @@ def kmsg(said: list[Said]) -> str:
 def journal(said: list[Said]) -> str:
     """Return the lines as syslog and `journalctl` write them."""
     return "".join(f"{_clock(at, 'Nov')} gpu-017 {who}: {text}\n" for at, who, text in said)
+
+
+def journal_iso(said: list[Said]) -> str:
+    """Return the lines as `journalctl -o short-iso-precise` writes them."""
+    return "".join(f"{_iso(at)}.120331+00:00 gpu-017 {who}: {text}\n" for at, who, text in said)
+
+
+def dmesg_x(said: list[Said]) -> str:
+    """Return the lines as `dmesg -x --time-format iso` prints them."""
+    return "".join(f"kern  :info  : {_iso(at)},283302+00:00 {text}\n" for at, _, text in said)
+
+
+def both(said: list[Said]) -> str:
+    """Return the lines as a syslog file has them, with both times."""
+    return "".join(
+        f"{_clock(at, 'Nov')} gpu-017 {who}: [{at:12.6f}] {text}\n" for at, who, text in said
+    )
+
+
+def _iso(at: float) -> str:
+    return f"2026-11-30T{_clock(at, 'Nov')[7:]}"
 
 
 def _clock(at: float, month: str) -> str:

@@ -15,6 +15,7 @@ from diagnostics.rules.seen import LogSeen, TrainingLogs
 
 # One such line is nothing; many of one thing are.
 COUNTED = "systemd.carrier_lost"
+OFTEN = " again and again ({count} times)"
 DAY = 86_400.0
 # A consequence that the same text gives a cause for is told as a note.
 FOLLOWS: Mapping[str, str] = {"k8s_device_plugin_unhealthy": "xid_"}
@@ -75,7 +76,7 @@ def tools(seen: TrainingLogs, limits: ToolLimits) -> Iterator[Statement]:
     # What of a log could not be read is for training.symptoms to say, once.
     told = False
     for log in seen.logs:
-        hits = [hit for hit in log.hits if hit.source == "tool" and _often(hit, limits)]
+        hits = [_weighed(hit, limits) for hit in log.hits if hit.source == "tool"]
         for same in _alike(hits):
             yield _finding(log, same, hits)
             told = True
@@ -86,13 +87,15 @@ def tools(seen: TrainingLogs, limits: ToolLimits) -> Iterator[Statement]:
         yield NotApplicable(why="no text was given: --log FILE")
 
 
-def _often(hit: Hit, limits: ToolLimits) -> bool:
-    """Return whether the line came often enough to mean something."""
+def _weighed(hit: Hit, limits: ToolLimits) -> Hit:
+    """Return the hit, as a note where its line came too seldom to mean something."""
     if hit.rule != COUNTED:
-        return True
+        return hit
     began, ended = hit.first_seen, hit.last_seen
     days = 1.0 if began is None or ended is None else max((ended - began) / DAY, 1.0)
-    return hit.count / days >= limits.carriers_lost
+    if hit.count / days >= limits.carriers_lost:
+        return msgspec.structs.replace(hit, template=hit.template + OFTEN)
+    return msgspec.structs.replace(hit, severity="info")
 
 
 def _alike(hits: Sequence[Hit]) -> Iterator[list[Hit]]:

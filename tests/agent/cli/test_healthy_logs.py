@@ -6,14 +6,29 @@ from pathlib import Path
 import pytest
 
 from agent.cli.log_files import diagnose
-from tests.healthy import Said, dgx_boot, dmesg, dmesg_t, journal, kmsg, plain_boot, syslog
+from tests.healthy import (
+    Said,
+    both,
+    dgx_boot,
+    dmesg,
+    dmesg_t,
+    dmesg_x,
+    epyc_boot,
+    grace_boot,
+    journal,
+    journal_iso,
+    kmsg,
+    plain_boot,
+    syslog,
+)
 
 LONG = 300
-FORMS = [dmesg, dmesg_t, kmsg, journal]
+FORMS = [dmesg, dmesg_t, dmesg_x, kmsg, journal, journal_iso, both]
+BOOTS = [dgx_boot, plain_boot, epyc_boot, grace_boot]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-@pytest.mark.parametrize("said", [dgx_boot, plain_boot], ids=lambda said: said.__name__)
+@pytest.mark.parametrize("said", BOOTS, ids=lambda said: said.__name__)
 def test_a_healthy_boot(
     said: Callable[[], list[Said]], form: Callable[[list[Said]], str], tmp_path: Path
 ) -> None:
@@ -27,11 +42,12 @@ def test_a_healthy_boot(
     assert ("ok", [], True) == (document.verdict, loud, len(lines) >= LONG)
 
 
-def test_an_ordinary_syslog(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [journal, journal_iso], ids=lambda form: form.__name__)
+def test_an_ordinary_syslog(form: Callable[[list[Said]], str], tmp_path: Path) -> None:
     """A day of services, logins, pods and jobs; what a program says is not the kernel's word."""
     lines = syslog()
     file = tmp_path / "syslog"
-    file.write_text(journal(lines))
+    file.write_text(form(lines))
     document = diagnose([str(file)])
     loud = [(f["fault"], f["message"]) for f in document.findings if f["severity"] != "info"]
 

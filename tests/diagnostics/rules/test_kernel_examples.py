@@ -23,6 +23,8 @@ SHARE = 0.98
 CODE = re.compile(r"\bS?Xid \([^)]{1,40}\): (\d{1,6})")
 # What a program writes stands in a file as it is; the kernel's lines stand as dmesg prints them.
 WRITTEN_BY_PROGRAMS = re.compile(r"^(?:smi_|fm_|gpu_reset_log|sel_|smart|power_brake)")
+STAMP = "[  219.470994] "
+SYSLOG = re.compile(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
 # Nothing is wrong: identity, what came back, full speed, what monitoring itself causes.
 NORMAL = re.compile(
     r"GPU at PCI:|successfully reset|GPU reset executed|nfs: server \S+ OK|Link up"
@@ -35,8 +37,9 @@ pytestmark = pytest.mark.skipif(not FACTS, reason="GPUDIAG_FACTS names no folder
 
 def told(example: dict[str, Any], known: Knowledge) -> list[Finding]:
     """Return what `logs` says of the lines of one example."""
-    stamp = "" if WRITTEN_BY_PROGRAMS.match(example["id"]) else "[  219.470994] "
-    text = "".join(f"{stamp}{line}\n" for line in example["lines"])
+    plain = WRITTEN_BY_PROGRAMS.match(example["id"])
+    stamps = ("" if plain or SYSLOG.match(line) else STAMP for line in example["lines"])
+    text = "".join(f"{s}{line}\n" for s, line in zip(stamps, example["lines"], strict=True))
     reading = Reading(known, "example.log")
     reading.feed(text.encode())
     seen = reading.seen()
