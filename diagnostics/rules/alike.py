@@ -1,15 +1,15 @@
 """Lines that differ in digits that tell nothing: they count for the same, and are searched once.
 
-An expression that treats all digits alike holds for a line whatever its digits are, and at the
-same place. What a line counts for then depends on its digits only where a rank or a name is read.
+What a line counts for depends on its digits only where a rank or a name is read, and where an
+expression that is looked for asks for a digit. All others may be as they are.
 """
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 from diagnostics.rules import prefix
+from diagnostics.rules.digits import DIGIT, asked
 from diagnostics.rules.knowledge import Plan
 from diagnostics.rules.rule import Rule, filled
 from diagnostics.rules.search import Counting
@@ -17,74 +17,166 @@ from diagnostics.rules.search import Counting
 # Digits are all alike; what they make a line count for is looked up by those that tell.
 ZEROS = bytes.maketrans(b"123456789", b"000000000")
 MOST_SHAPES = 8_192
-# What stands for any digit in an expression, and digits there that count something else.
-ANY_DIGIT = re.compile(r"\\[A-Za-z\W]|\{\d{0,5}(?:,\d{0,5})?\}|0-9")
-DIGIT = re.compile(r"\d")
-LOOKS_BACK = "(?P="
+LONGEST = 1_000
+MOST_SPANS = 64
+# A time stands in the first bytes of a line.
+STAMPED = 64
 
-# What is read of a line that counts for something.
-Telling = Callable[[bytes], Any]
-# The set of anchors that a line holds, and the line with its digits all alike.
-Key = tuple[int, bytes]
+# A line with numbers: its place, its anchors, and whether a rule looks at it.
+Drawn = tuple[int, int, bool]
+Span = tuple[int, int]
 
 
-def blind(expression: str) -> bool:
-    """Return whether an expression surely treats all digits alike."""
-    return LOOKS_BACK not in expression and not DIGIT.search(ANY_DIGIT.sub("", expression))
+class Same:
+    """What lines count for that differ in nothing that tells; `times` are not counted yet."""
+
+    __slots__ = ("counting", "held", "last", "notable", "numbers", "times")
+
+    def __init__(self, held: int, plan: Plan, counting: tuple[Counting, ...]) -> None:
+        self.held = held
+        self.numbers = plan.numbers
+        self.notable = plan.searched
+        self.counting = counting
+        self.times = self.last = 0
 
 
 class Shape:
-    """Lines that are equal but for digits: what of them tells, and what they then count for."""
+    """Lines that are equal but for digits, by those digits that tell."""
 
-    __slots__ = ("counting", "tell")
+    __slots__ = ("same", "spans", "tell")
 
-    def __init__(self, tell: Telling) -> None:
-        self.tell = tell
-        self.counting: dict[Any, tuple[Counting, ...]] = {}
+    def __init__(self) -> None:
+        self.spans: frozenset[Span] = frozenset()
+        self.tell: Callable[[bytes], Any] = itemgetter(slice(0, 0))
+        self.same: dict[Any, Same] = {}
+
+    def widen(self, spans: frozenset[Span]) -> None:
+        """Look at these digits too."""
+        if spans <= self.spans:
+            return
+        self.spans |= spans
+        self.tell = itemgetter(*(slice(*span) for span in sorted(self.spans)))
+        self.same.clear()
+
+
+# Lines of this shape hold no anchor whatever their digits are.
+QUIET = Shape()
+
+
+class Tally:
+    """The lines of one piece, by their places: what is counted, and what has to be searched."""
+
+    def __init__(self, shapes: Iterable[Shape | None], lines: Sequence[bytes]) -> None:
+        self.counted: list[Same] = []
+        self.more: list[int] = []
+        self.drawn: list[Drawn] = []
+        for at, shape in enumerate(shapes):
+            if shape is None:
+                self.more.append(at)
+            elif shape is not QUIET:
+                self._take(at, shape, lines[at])
+
+    def _take(self, at: int, shape: Shape, line: bytes) -> None:
+        same = shape.same.get(shape.tell(line))
+        if same is None:
+            self.more.append(at)
+            return
+        if not same.times:
+            self.counted.append(same)
+        same.times += 1
+        same.last = at
+        if same.numbers:
+            self.drawn.append((at, same.held, same.notable))
+
+    def count(self, lines: Sequence[bytes], first: int) -> None:
+        """Count the lines; *first* is the number of the first of the piece."""
+        for same in self.counted:
+            for one in same.counting:
+                one.again(first + same.last, lines[same.last][:STAMPED], same.times)
+            same.times = 0
 
 
 class Shapes:
-    """The shapes of lines that came lately, by their anchors and their digits all alike."""
+    """The shapes of lines that came lately, by their text with all digits alike.
 
-    def __init__(self, most: int = MOST_SHAPES) -> None:
+    *anchors* are all that are looked for.
+    """
+
+    def __init__(self, anchors: Sequence[str], most: int = MOST_SHAPES) -> None:
         self._most = most
-        self._held = 0
-        self._known: dict[Key, Shape | None] = {}
+        self._room = most
+        self._known: dict[bytes, Shape | None] = {}
+        runs = [asked(anchor) for anchor in anchors]
+        self._anywhere = any(run is None for run in runs)
+        self._asked = frozenset(one for run in runs if run for one in run)
         self.get = self._known.get
 
-    def add(self, key: Key, plan: Plan, line: bytes, counting: tuple[Counting, ...]) -> None:
-        """Note what a line counts for."""
-        if self._held >= self._most:
+    def add(
+        self, held: int, plan: Plan, line: bytes, counting: tuple[Counting, ...] | None
+    ) -> None:
+        """Note what a line counts for; None where another of its text can count for more."""
+        if len(line) > LONGEST or self._anywhere:
+            return
+        self._room -= 1
+        if self._room < 0:
             self._known.clear()
-            self._held = 0
-        if key not in self._known:
-            tell = telling(plan, line)
-            self._known[key] = None if tell is None else Shape(tell)
-        shape = self._known[key]
-        self._held += 1
-        if shape is not None:
-            shape.counting[shape.tell(line)] = counting
+            self._room = self._most
+        key = line.translate(ZEROS)
+        spans = self._spans(plan, line, key)
+        known = self._known.get(key)
+        if counting is None or spans is None:
+            self._known[key] = None
+        elif not (held or spans or known):
+            self._known[key] = QUIET
+        elif known or key not in self._known:
+            shape = self._known[key] = known or Shape()
+            shape.widen(spans)
+            shape.same[shape.tell(line)] = Same(held, plan, counting)
+
+    def _spans(self, plan: Plan, line: bytes, key: bytes) -> frozenset[Span] | None:
+        """Return where digits tell in lines of one shape; None where all can."""
+        text = key.lower().decode("latin-1")
+        found = set(_places(self._asked, text))
+        if plan.rules or plan.ends:
+            told = told_by(plan, line, text)
+            if told is None:
+                return None
+            found |= told
+        return frozenset(found) if len(found) <= MOST_SPANS else None
 
 
-def telling(plan: Plan, line: bytes) -> Telling | None:
-    """Return what reads the digits that tell from lines of one shape; *line* is one of them.
+def told_by(plan: Plan, line: bytes, zeros: str) -> set[Span] | None:
+    """Return where digits tell what a line counts for; *zeros* is it with its digits all alike.
 
-    None where any digit can matter. Rules for the kernel are left out: no job's line is its.
+    None where all can. Rules for the kernel are left out: no job's line is its.
     """
     if not line.isascii() or plan.ends:
         return None
-    if not all(blind(rule.pattern) for rule in plan.rules):
-        return None
     text = line.decode()
-    spans = {*prefix.spans(text), *_named(plan.rules, text)}
-    return itemgetter(*(slice(*span) for span in sorted(spans) or [(0, 0)]))
+    found = set(prefix.spans(text))
+    for rule in plan.rules:
+        runs = asked(rule.pattern)
+        if runs is None:
+            return None
+        found.update(_places(runs, zeros), _named(rule, text))
+    return found
 
 
-def _named(rules: Sequence[Rule], text: str) -> Iterator[tuple[int, int]]:
-    for rule in rules:
-        if match := rule.match(text):
-            told = (match.span(field) for field in rule.fields if _tells(rule, field))
-            yield from (span for span in told if span[0] >= 0)
+def _places(runs: Iterable[str], zeros: str) -> Iterator[Span]:
+    """Yield each digit that stands where an expression asks for one."""
+    for run in runs:
+        digits = [at for at, letter in enumerate(run) if letter == DIGIT]
+        at = zeros.find(run)
+        while at >= 0:
+            yield from ((at + digit, at + digit + 1) for digit in digits)
+            at = zeros.find(run, at + 1)
+
+
+def _named(rule: Rule, text: str) -> Iterator[Span]:
+    """Yield where the rank and the name stand."""
+    if match := rule.match(text):
+        told = (match.span(field) for field in rule.fields if _tells(rule, field))
+        yield from (span for span in told if span[0] >= 0)
 
 
 def _tells(rule: Rule, field: str) -> bool:

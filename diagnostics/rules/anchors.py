@@ -33,6 +33,7 @@ class Anchors:
         places: dict[str, list[int]] = {}
         for place, expression in enumerate(expressions):
             places.setdefault(expression, []).append(place)
+        self.expressions = tuple(places)
         self._places = tuple(tuple(held) for held in places.values())
         self._bits = [1 << bit for bit in range(len(places))]
         self._sets: dict[int, tuple[int, ...]] = {}

@@ -3,6 +3,7 @@
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
+from diagnostics.rules.alike import STAMPED, ZEROS, Drawn, Shapes, Tally
 from diagnostics.rules.dense import PASSING, XID, Kind, kinds
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
@@ -26,8 +27,8 @@ TAIL = 4_096
 # Where this share of a piece's lines was seen before, the next piece is read by kinds of lines.
 DENSE = 0.3
 
-# A time stands in the first bytes of a line.
-STAMPED = 64
+# Where more than this share is new, lines are read one by one again.
+NEW = 0.6
 
 Text = tuple[str | None, str | None, bytes]
 
@@ -46,6 +47,7 @@ class Reading:
         self._tail = b""
         self._search: Search | None = None
         self._texts: dict[Text, tuple[Counting, ...]] = {}
+        self._shapes = Shapes(knowledge.anchors.expressions)
         self._drawing = Drawing()
 
     def feed(self, piece: bytes) -> None:
@@ -71,12 +73,17 @@ class Reading:
     def _scan(self, piece: bytes, search: Search) -> None:
         self._tail = (self._tail + piece)[-TAIL:] if len(piece) < TAIL else piece[-TAIL:]
         search.begin(piece, self._line, self._knowledge)
-        if self._dense and (found := kinds(piece)) and self._by_kind(piece, found, search):
-            return
+        if self._dense and search.form == "training":
+            self._by_shape(piece, search)
+        elif not (self._dense and (found := kinds(piece)) and self._by_kind(piece, found, search)):
+            self._by_line(piece, search)
+
+    def _by_line(self, piece: bytes, search: Search) -> None:
+        """Read each line that holds an anchor."""
         number, known, again = self._line, 0, 0
-        plan_of = self._knowledge.plan
-        for start, end, held in self._knowledge.anchors.hits(piece):
-            plan = plan_of(held)
+        hits = self._knowledge.anchors.hits(piece)
+        for start, end, held in hits:
+            plan = self._knowledge.plan(held)
             number += piece.count(b"\n", known, start)
             known = start
             stop = min(end, start + LINE_CAP)
@@ -84,12 +91,61 @@ class Reading:
                 _, came = self._take(Place(piece, start, stop, number), plan, search)
                 again += came
             if plan.numbers:
-                self._drawing.line(number, piece[start:stop], held, notable=plan.searched)
+                self._draw(number, piece[start:stop], held, notable=plan.searched)
         line, self._line = self._line, number + piece.count(b"\n", known)
+        if search.form == "training":
+            again = len(hits)
         self._dense = again > DENSE * (self._line - line)
 
-    def _take(self, place: Place, plan: Plan, search: Search) -> tuple[tuple[Counting, ...], bool]:
-        """Count one line; return what it counts for, and whether its text came lately."""
+    def _by_shape(self, piece: bytes, search: Search) -> None:
+        """Read a piece that is full of hits: lines of a shape that is known are only counted."""
+        lines = piece.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        shapes = piece.translate(ZEROS).split(b"\n")
+        tally = Tally(map(self._shapes.get, shapes[: len(lines)]), lines)
+        learned = self._learned(piece, lines, tally.more, search)
+        tally.count(lines, self._line)
+        for at, held, notable in sorted(tally.drawn + learned) if learned else tally.drawn:
+            self._draw(self._line + at, lines[at], held, notable=notable)
+        self._line += len(lines)
+        self._dense = len(tally.more) < NEW * len(lines)
+
+    def _learned(
+        self, piece: bytes, lines: list[bytes], more: list[int], search: Search
+    ) -> list[Drawn]:
+        """Search lines of shapes that are not known, and return those that have numbers."""
+        if not more:
+            return []
+        text = b"\n".join([lines[at] for at in more])
+        places = accumulate((len(lines[at]) + 1 for at in more), initial=0)
+        hits = self._knowledge.anchors.hits(text)
+        held_at = {start: held for start, _, held in hits}
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        drawn: list[Drawn] = []
+        for at, place in zip(more, places, strict=False):
+            held, start, stop = held_at.get(place, 0), starts[at], starts[at + 1] - 1
+            plan = self._knowledge.plan(held)
+            counting: tuple[Counting, ...] | None = ()
+            if plan.searched:
+                stop = min(stop, start + LINE_CAP)
+                counting, _ = self._take(Place(piece, start, stop, self._line + at), plan, search)
+            if plan.numbers:
+                drawn.append((at, held, plan.searched))
+            self._shapes.add(held, plan, lines[at], counting)
+        return drawn
+
+    def _draw(self, number: int, raw: bytes, held: int, *, notable: bool) -> None:
+        """Take a line with numbers."""
+        self._drawing.line(number, raw[:LINE_CAP], held, notable=notable)
+
+    def _take(
+        self, place: Place, plan: Plan, search: Search
+    ) -> tuple[tuple[Counting, ...] | None, bool]:
+        """Count one line; return what its text counts for, and whether it came lately.
+
+        None where a line with the same text can count for something else.
+        """
         text, at = _text(place, stamped=search.form != "training")
         known = self._texts.get(text)
         if known is None:
@@ -98,7 +154,7 @@ class Reading:
                 if len(self._texts) >= MOST_TEXTS:
                     self._texts.clear()
                 self._texts[text] = counting
-            return counting or (), False
+            return counting, False
         head = place.piece[place.start : at]
         for one in known:
             one.again(place.number, head)
@@ -122,7 +178,7 @@ class Reading:
             counting, _ = self._take(place, plan, search)
             if kind.count > 1:
                 _, at = _text(place, stamped=True)
-                for one in counting:
+                for one in counting or ():
                     one.again(self._line + kind.last, kind.last_line[:at], kind.count - 1)
         self._line += piece.count(b"\n")
         return True
