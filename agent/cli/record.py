@@ -13,6 +13,7 @@ from agent import BUILD
 from agent.cli.errors import Mistake
 from agent.cli.run import RULES, SETTINGS, diagnose, open_node
 from agent.knowledge import knowledge
+from agent.outbox.privacy import without_secrets
 from agent.settings.load import Settings, load
 from agent.walk.walk import Selection
 from collectors.logs.pieces import pieces, sliced
@@ -99,13 +100,18 @@ async def _walk(
 
 
 def matching(text: str) -> str:
-    """Return a log with all lines emptied but those that a rule matches, and three around each."""
+    """Return a log with all lines emptied but those that a rule matches, and three around each.
+
+    What of those is secret by its form is masked.
+    """
     whole = b"".join(pieces(sliced(text.encode("utf-8", "surrogatepass"))))
     lines = whole.split(b"\n")
     near: set[int] = set()
     for number in _matched(plain(whole)):
         near.update(range(number - NEIGHBOURS, number + NEIGHBOURS + 1))
-    return "\n".join(decoded(line) if n in near else "" for n, line in enumerate(lines))
+    return "\n".join(
+        without_secrets(decoded(line)) if n in near else "" for n, line in enumerate(lines)
+    )
 
 
 def _matched(whole: bytes) -> Iterator[int]:

@@ -93,20 +93,27 @@ def masked(text: str, keep: Collection[str] = ()) -> str:
 
     Words of *keep* stay. A path with a space that is neither quoted nor escaped ends there.
     """
-    text = PEM.sub("[secret]", text)
-    text = HEADER.sub(_secret, text)
-    text = ASSIGNED.sub(_secret, text)
-    text = FLAGGED.sub(_secret, text)
-    text = BEARER.sub(_secret, text)
-    text = URL.sub("[url]", text)
-    text = MAIL.sub("[email]", text)
-    text = KNOWN_TOKEN.sub("[secret]", TOKEN.sub("[secret]", text))
+    text = _forms(text)
     text = QUOTED_PATH.sub(lambda hit: _quoted(hit, keep), text)
     text = WORD.sub(lambda hit: _word(hit[0], keep), text)
     text = OCTETS.sub(lambda hit: hit[0] if hit[0] in keep else "[address]", text)
     text = COLONS.sub(lambda hit: _colons(hit[0], keep), text)
     text = FOUR.sub(lambda hit: _four(hit[0], keep), text)
     return LONG.sub(lambda hit: _long(hit[0], keep), text)
+
+
+def without_secrets(text: str) -> str:
+    """Return *text* with paths and addresses left as they are: those a recording replaces alike."""
+    return LONG.sub(lambda hit: _long(hit[0], ()), _forms(text))
+
+
+def _forms(text: str) -> str:
+    """Return *text* without what gives itself away as secret, as URL or as e-mail."""
+    text = PEM.sub("[secret]", text)
+    for form in (HEADER, ASSIGNED, FLAGGED, BEARER):
+        text = form.sub(_secret, text)
+    text = MAIL.sub("[email]", URL.sub("[url]", text))
+    return KNOWN_TOKEN.sub("[secret]", TOKEN.sub("[secret]", text))
 
 
 def _secret(hit: re.Match[str]) -> str:
