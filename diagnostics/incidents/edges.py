@@ -75,7 +75,10 @@ EDGES: tuple[Edge, ...] = (
     Edge("gpu_process_orphaned", "gpu_memory_high", "node"),
     # The kernel's own lines come first; what the driver, a check or a job says follows from them.
     # The port's "Link Down" is how the host sees that the GPU left: one event, named by the GPU.
-    Edge("gpu_fell_off_bus", "pcie_error", "node"),
+    # A port with one GPU below it is told by that GPU; another GPU's has nothing to do with it.
+    Edge("gpu_fell_off_bus", "pcie_error", "subject"),
+    Edge("gpu_fell_off_bus", "pcie_error", "whole"),
+    Edge("pcie_error", "gpu_lost", "subject"),
     Edge("gpu_fell_off_bus", "gpu_lost", "subject"),
     Edge("gpu_fell_off_bus", "gpu_handle_undetermined", "subject"),
     Edge("gpu_fell_off_bus", "gpu_init_failed", "subject"),

@@ -5,9 +5,11 @@ from typing import Annotated, Any
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
+from collectors.gpu.pcie import PciTree
 from diagnostics.check import NODE, check
-from diagnostics.checks.kernel import gpus, rates
+from diagnostics.checks.kernel import gpus, ports, rates
 from diagnostics.checks.kernel.words import HOUR, span
 from diagnostics.finding import RANK, Evidence, Finding, Severity, Statement, Well, found
 from diagnostics.knowledge.codes.recovery import Advice
@@ -98,7 +100,9 @@ class KernelLogLimits(rates.CorrectedLimits, frozen=True, kw_only=True):
     ),
     proved="documented",
 )
-def kernel_log(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Statement]:
+def kernel_log(
+    seen: KernelSymptoms, tree: PciTree | Missing, limits: KernelLogLimits
+) -> Iterator[Statement]:
     """No line of the kernel's log of this boot means a fault.
 
     It is the first to know: of a GPU off the bus, of memory that failed, of a disk or adapter that
@@ -106,7 +110,7 @@ def kernel_log(seen: KernelSymptoms, limits: KernelLogLimits) -> Iterator[Statem
     a condition until a later line ends it; what is over or older is a note, and so is an error of a
     job's own program on a GPU.
     """
-    told = list(findings(seen, limits))
+    told = [ports.named(finding, tree) for finding in findings(seen, limits)]
     yield from told
     if not told:
         lost = f", {seen.lost:,} more were lost" if seen.lost else ""
