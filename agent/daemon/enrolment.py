@@ -83,6 +83,14 @@ class Enrolment:
                 pause = LOOK_S if rotated else RETRY_S
             await asyncio.sleep(pause * secrets.SystemRandom().uniform(0.5, 1.0))
 
+    async def renew(self) -> bool:
+        """Ask by the join token again where the credential is not known; return whether it helped.
+
+        So an aggregator that lost its database is told of all nodes again. Where the name is taken
+        a person has to approve it, as for any machine that asks.
+        """
+        return self._node is not None and await self._enrol()
+
     async def _enrol(self) -> bool:
         try:
             token = (await self._worker.ask(self._join.read_text)).strip()

@@ -25,7 +25,8 @@ MOST = 500
 MOST_BYTES = 1 << 20
 ANSWER_BYTES = 1 << 20
 OK, MULTIPLE = 200, 300
-DENIED = {401, 403}
+UNKNOWN = 401
+DENIED = {UNKNOWN, 403}
 TOO_MUCH = {400, 413, 422}
 TIMEOUTS = aiohttp.ClientTimeout(total=60.0, connect=10.0, sock_connect=10.0, sock_read=30.0)
 
@@ -54,19 +55,28 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one batch; `wait_s` is what the server asked for."""
+    """What became of one batch; `wait_s` is what the server asked for.
+
+    `unknown`: the credential is none that the server knows, or no longer.
+    """
 
     result: Result
     detail: str = ""
     rejected: int = 0
     paused: bool | None = None
     wait_s: float = 0.0
+    unknown: bool = False
+
+
+async def _never() -> bool:
+    return False
 
 
 class Sender:
     """Posts batch after batch as long as it runs; nothing is let go of before it is accepted.
 
-    *credential* gives the bearer token anew for each batch, so that it can rotate. *say* gets one
+    *credential* gives the bearer token anew for each batch, so that it can rotate; *renew* is asked
+    where the server does not know it, and says whether there is another now. *say* gets one
     line when delivery begins to fail, for each new reason, and when it works again; *on_paused*
     what each receipt says of acting.
     """
@@ -77,6 +87,7 @@ class Sender:
         *,
         url: str,
         credential: Callable[[], str],
+        renew: Callable[[], Awaitable[bool]] = _never,
         tls: ssl.SSLContext | None = None,
         on_paused: Callable[[bool], None] = lambda _: None,
         say: Callable[[str], None] = lambda _: None,
@@ -85,6 +96,7 @@ class Sender:
         self._spool = spool
         self._url = url.rstrip("/") + "/v1/reports"
         self._credential = credential
+        self._renew = renew
         self._tls = tls
         self._on_paused = on_paused
         self._say = say
@@ -120,6 +132,8 @@ class Sender:
         if answer.result == "too_much" or (answer.result == "foreign" and self._renamed(batch)):
             await self._spool.acknowledge(batch, rejected=len(batch.records))
         self._once(f"{self._url}: {answer.detail}")
+        if answer.unknown and await self._renew():
+            return max(GAP_S, answer.wait_s)
         return max(answer.wait_s, self._back_off(answer.result))
 
     async def _accepted(self, batch: Batch, answer: Answer) -> None:
@@ -191,7 +205,8 @@ def _judge(response: aiohttp.ClientResponse, text: bytes, count: int) -> Answer:
     detail = f"status {status}"
     if status in DENIED and len(refusal.rejected) < count:
         detail += ", the credential is refused; enrol this node again"
-        return Answer(result="denied", detail=detail, wait_s=wait_s)
+        unknown = status == UNKNOWN
+        return Answer(result="denied", detail=detail, wait_s=wait_s, unknown=unknown)
     detail += f", {refusal.detail[:200]}" if refusal.detail else ""
     result: Result = "failed"
     if status in DENIED:

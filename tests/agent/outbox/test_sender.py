@@ -277,6 +277,36 @@ async def test_a_refused_credential_is_said_once(bench: Bench, number: int) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("number", "known", "spans"),
+    [
+        pytest.param(401, True, [], id="given another"),
+        pytest.param(401, False, [(150.0, 300.0)], id="given none"),
+        pytest.param(403, True, [(150.0, 300.0)], id="known, and not allowed"),
+    ],
+)
+async def test_where_the_credential_is_not_known_another_is_asked_for(
+    bench: Bench,
+    number: int,
+    known: bool,  # noqa: FBT001 - a column of the table
+    spans: list[tuple[float, float]],
+) -> None:
+    """A server that lost its database answers 401: with a new credential all goes on at once."""
+    asked: list[int] = []
+
+    async def renew() -> bool:
+        asked.append(number)
+        return known
+
+    bench.sender._renew = renew
+    bench.server.script = [status(number)]
+    await bench.put("a")
+    await bench.until_empty()
+
+    expected = [number] if number == 401 else []
+    assert (expected, spans, ["a"]) == (asked, bench.spans, bench.server.names())
+
+
 def foreign(lines: list[dict[str, Any]]) -> web.Response | None:
     """Refuse a batch of which no line is of gpu-017, as the aggregator does."""
     if any(line["node"] == "gpu-017" for line in lines):
