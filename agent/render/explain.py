@@ -15,6 +15,8 @@ from diagnostics.knowledge.pages import Page
 from diagnostics.rules.rule import Rule
 
 LABEL = 14
+# A page has under 25 lines: of what does not fit it says how many there are.
+MOST_EXPLAINED, MOST_FOUND = 20, 36
 STAGE_NUMBER = {"processes": 1, "driver": 2, "network": 3, "training": 4}
 BY_WORDS = 74
 WORD = {"info": "note", "warning": "warning", "critical": "fault"}
@@ -30,7 +32,7 @@ def fault(page: Page, width: int) -> list[Line]:
     lines += _labelled("What to do", _numbered(page.do), width)
     lines += _labelled("Never", [page.never], width)
     lines += _labelled("Told apart", page.apart, width)
-    lines += _labelled("Explains", _joined(_consequences(page.fault)), width)
+    lines += _labelled("Explains", _some(_consequences(page.fault), MOST_EXPLAINED), width)
     lines += _labelled("Checks", _joined(c.name for c in WALK if page.fault in c.faults), width)
     return lines + _labelled("References", _joined(page.references), width)
 
@@ -44,7 +46,7 @@ def check(entry: Check, width: int) -> list[Line]:
     needs = [f"{n.shape.__name__}{' (if it can)' if n.optional else ''}" for n in entry.needs]
     lines += _labelled("Reads", _joined(needs), width)
     lines += _labelled("Limits", list(_limits(entry)), width)
-    lines += _labelled("Can find", _joined(entry.faults), width)
+    lines += _labelled("Can find", _some(entry.faults, MOST_FOUND), width)
     return lines + _labelled(
         "Set with", [f'[checks."{entry.name}"]'] if entry.limits else [], width
     )
@@ -57,6 +59,7 @@ def rule(entry: Rule, width: int) -> list[Line]:
     lines += _labelled("Pattern", [entry.pattern], width)
     lines += _labelled("Finds", entry.example[:1], width)
     lines += _labelled("Leaves", entry.not_example[:1], width)
+    lines += _labelled("Remedy", [entry.remedy] if entry.remedy else [], width)
     lines += _labelled("References", _joined(entry.references), width)
     return lines + _labelled("More", [f"gpudiag explain {entry.fault}"], width, style="bold")
 
@@ -132,6 +135,12 @@ def _numbered(texts: Sequence[str]) -> list[str]:
 def _joined(texts: Iterable[str]) -> list[str]:
     joined = ", ".join(dict.fromkeys(texts))
     return [joined] if joined else []
+
+
+def _some(texts: Iterable[str], most: int) -> list[str]:
+    names = list(dict.fromkeys(texts))
+    rest = [f"and {len(names) - most} more"] if len(names) > most else []
+    return _joined([*names[:most], *rest])
 
 
 def _consequences(name: str) -> Iterator[str]:

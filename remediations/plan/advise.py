@@ -10,19 +10,23 @@ from diagnostics.knowledge.pages import Page
 
 NAME = "advise"
 REASON = "no remedy acts on its own; these steps are for a person"
+NAMED = "the rule that found it names this remedy; it does not act on its own"
 
 
 def propose(
     incidents: Sequence[Incident], findings: Sequence[Finding], pages: Mapping[str, Page]
 ) -> tuple[PlanLine, ...]:
-    """Return the steps for each incident whose fault has a page, first what its GPU needs."""
+    """Return the steps for each incident whose fault has a page, first what its GPU needs.
+
+    The remedy is the one that the root's rule names, where it names one.
+    """
     by_id = {finding.id: finding for finding in findings}
     return tuple(
         PlanLine(
-            remedy=NAME,
+            remedy=next(iter(root.remedies), NAME),
             incident=incident.id,
             decision="advised",
-            reason=REASON,
+            reason=NAMED if root.remedies else REASON,
             steps=(
                 *_recovery(root, findings),
                 *(look.command(step, root, root.subject.node) for step in page.do),

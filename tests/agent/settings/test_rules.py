@@ -55,6 +55,33 @@ def test_a_sites_rule_is_used_and_explained(
 
 
 @pytest.mark.parametrize(
+    ("source", "fault", "line"),
+    [
+        ("kernel", "ib_cable_overheat", "[   12.345678] module temperature 91 C\n"),
+        ("tool", "ib_cable_overheat", "module temperature 91 C\n"),
+        ("training", "cuda_oom", "module temperature 91 C\n"),
+    ],
+)
+def test_a_rules_remedy_reaches_the_plan(
+    source: str, fault: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever's line it is, the finding names the remedy, and the incident's plan does."""
+    rule = HOT.replace('"any"', f'"{source}"\nremedy = "nic.swap_optics"')
+    rule = rule.replace('"ib_cable_overheat"', f'"{fault}"')
+    own = (("optics.toml", rule),)
+    log = tmp_path / "some.log"
+    log.write_text(line)
+    monkeypatch.setattr(log_files, "site", lambda: own)
+    document = log_files.diagnose([str(log)])
+    (finding,) = document.findings
+
+    assert ((("nic.swap_optics",), [("nic.swap_optics", "advised")])) == (
+        tuple(finding["remedies"]),
+        [(plan.remedy, plan.decision) for plan in document.plan],
+    )
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         (("1,3}) C", "1,3} C"), "line 8: rule 'site.module_hot': pattern is not a valid express"),
@@ -67,6 +94,7 @@ def test_a_sites_rule_is_used_and_explained(
         (("site.module_hot", "nccl.watchdog_timeout"), "stands in diagnostics/rules/data/nccl"),
         (('78 C"]', '78 C"'), "optics.toml, line 12: unclosed array"),
         (("[[rule]]", "[rule]"), "rules stand under [[rule]], and nothing else does"),
+        (('"any"', '"kernel"\nadds = "kelvin"'), "adds names 'kelvin', which is no field of kind"),
         (('"any"', '"kernel"\ncodes = "pid"'), "line 7: rule 'site.module_hot': codes Input"),
     ],
 )
