@@ -30,7 +30,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     (node, boot_id, sequence) is its identity: the same one twice counts once. `sent` is the node's
     wall clock, epoch seconds; the receiver keeps its own time of receipt. A heartbeat carries
-    nothing more than `verdict`; a change the findings that appeared or changed, and what cleared; a
+    nothing more than `verdict` and `stages_s`, by stage the seconds since its oldest source was
+    looked at; a change the findings that appeared or changed, and what cleared; a
     snapshot the whole diagnosis, the parts, versions and gauges.
     """
 
@@ -51,6 +52,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parts: tuple[Part, ...] = ()
     versions: dict[str, str] = {}
     gauges: dict[str, float] = {}
+    stages_s: dict[str, float] = {}
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,12 +14,16 @@ SCHEMA = "gpudiag.diagnosis/1"
 STATUS: Mapping[str, int] = {"ok": 0, "warning": 1, "fault": 2, "unknown": 3}
 
 
-class CheckLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One check as the document lists it."""
+class CheckLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One check as the document lists it.
+
+    `age_s` is how old the oldest thing was that it was shown, where it was not looked at for it.
+    """
 
     check: str
     verdict: Verdict
     message: str
+    age_s: float | None = None
 
 
 class StageReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,15 +1,21 @@
 """`gpudiag status`: what the daemon of this node last saw, and how old it is."""
 
+import functools
 import json
+import pwd
 import select
+import shutil
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from agent.cli.errors import Mistake
 from agent.cli.local import SOCKET, Refused, Unanswered, ask
 from diagnostics.document import STATUS
+
+if TYPE_CHECKING:
+    from agent.render.lines import Line
 
 DEADLINE_S = 5.0
 EVERY_S = 2.0
@@ -60,10 +66,35 @@ def _draw(answer: dict[str, Any], *, ascii_only: bool, color: str, again: bool) 
     from agent.cli.terminal import bears_glyphs, write  # noqa: PLC0415 - costs start-up, for people only
     from agent.render.status import draw  # noqa: PLC0415 - same
 
+    plain = ascii_only or not bears_glyphs()
+
+    def drawing(width: int) -> "list[Line]":
+        lines = draw(answer, width=width, ascii_only=plain, users=_user)
+        return lines if not again else fitting(lines)
+
     if again and sys.stdout.isatty():
         sys.stdout.write(CLEAR)
-    plain = ascii_only or not bears_glyphs()
-    write(lambda width: draw(answer, width=width, ascii_only=plain), color=color)
+    write(drawing, color=color)
+
+
+@functools.cache
+def _user(uid: int) -> str:
+    """Return a user's name, or his number where he has none on this node."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
+
+
+def fitting(lines: "list[Line]") -> "list[Line]":
+    """Return as many lines as the terminal has: what scrolls away would be drawn again and again."""
+    from agent.render.lines import Span  # noqa: PLC0415 - costs start-up, for people only
+
+    rows = shutil.get_terminal_size((80, 24)).lines - 1
+    if not sys.stdout.isatty() or len(lines) <= rows:
+        return lines
+    left = len(lines) - rows + 1
+    return [*lines[: rows - 1], (Span(f"and {left} lines more: the window is too low", "dim"),)]
 
 
 def status(answer: dict[str, Any]) -> int:

@@ -45,12 +45,16 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to `status`; `diagnosis` is None until a walk was finished."""
+    """The answer to `status`; `diagnosis` is None until a walk was finished.
+
+    `stages_s` is by stage how long ago the oldest of what is looked at for each walk was seen.
+    """
 
     schema: str = SCHEMA
     node: str | None
     age_s: float | None
     diagnosis: dict[str, Any] | None
+    stages_s: Mapping[str, float] = {}
     agent: About
     gpus: tuple[GpuRow, ...]
     sources: Sequence[SourceState]
@@ -121,10 +125,17 @@ def status(daemon: Daemon, peer: Peer) -> Status:
         node=walk.document.node if walk else None,
         age_s=daemon.age_s(),
         diagnosis=diagnosis,
+        stages_s=_stages(walk, daemon.age_s()),
         agent=daemon.about(),
         gpus=rows,
         sources=daemon.sources(),
     )
+
+
+def _stages(walk: Walk | None, age_s: float | None) -> dict[str, float]:
+    if walk is None or age_s is None:
+        return {}
+    return {stage: then + age_s for stage, then in walk.stages_s.items()}
 
 
 def _own_row(row: GpuRow, uid: int) -> GpuRow:

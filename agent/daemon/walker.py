@@ -8,27 +8,32 @@ import msgspec
 from agent.daemon.past import KeptPast
 from agent.daemon.sampler import Sampler, Shape
 from agent.settings.load import Settings
-from agent.walk.report import build
+from agent.walk.report import aged, build
 from agent.walk.walk import Selection, walk
 from collectors.catalog import Source
 from collectors.jobs.expected import Expected
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.document import Document
+from diagnostics.finding import STAGES
 
 # Agents that were started together must not all walk, and report, in one second.
 JITTER = 0.1
+# What is looked at more seldom than this says by itself how old it may be.
+EACH_WALK_S = 30.0
 
 
 class Walk(msgspec.Struct, frozen=True, kw_only=True):
     """One finished walk: its document, when it ended, how old each check's observations were.
 
-    `ended` is the node's monotonic clock, `ages_s` is by check.
+    `ended` is the node's monotonic clock, `ages_s` is by check. `stages_s` is by stage, of what is
+    looked at for each walk, and not of what has a longer period of its own.
     """
 
     document: Document
     ended: float
     ages_s: Mapping[str, float]
+    stages_s: Mapping[str, float] = {}
 
 
 class Walker:
@@ -74,7 +79,9 @@ class Walker:
         ages = self._ages()
         ended = self._node.monotonic()
         document = build(walked, identity, started=started, seconds=ended - began, strict=False)
-        return Walk(document=document, ended=ended, ages_s=ages)
+        return Walk(
+            document=aged(document, ages), ended=ended, ages_s=ages, stages_s=self._stages()
+        )
 
     def _sources(self) -> dict[Shape, Source]:
         """Return the newest of every source; the node's past stands behind what is expected."""
@@ -90,3 +97,19 @@ class Walker:
             check.name: max((ages.get(need.shape, 0.0) for need in check.needs), default=0.0)
             for check in WALK
         }
+
+    def _stages(self) -> dict[str, float]:
+        """Return the age of the oldest thing that each stage was shown, of those seen and usual."""
+        often = {
+            shape: age
+            for shape, track in self._sampler.tracks.items()
+            if track.source.period_s <= EACH_WALK_S
+            and not track.source.active
+            and (age := self._sampler.age_s(shape)) is not None
+        }
+        needs = {stage: [c.needs for c in WALK if c.stage == stage] for stage in STAGES}
+        found = {
+            stage: [often[need.shape] for some in all_ for need in some if need.shape in often]
+            for stage, all_ in needs.items()
+        }
+        return {stage: max(ages) for stage, ages in found.items() if ages}

@@ -86,9 +86,11 @@ def _spoke(diagnosis: Mapping[str, Any]) -> set[str]:
     return {line["check"] for line in lines if line["verdict"] != "unknown"}
 
 
-def heartbeat(about: About, verdict: str, sent: float) -> Report:
-    """Return the report that says no more than that the node lives, and how it is."""
-    return _report(about, sent, kind="heartbeat", verdict=verdict)
+def heartbeat(
+    about: About, verdict: str, sent: float, stages_s: Mapping[str, float] | None = None
+) -> Report:
+    """Return the report that says no more than that the node lives, how it is, and looks."""
+    return _report(about, sent, kind="heartbeat", verdict=verdict, stages_s=dict(stages_s or {}))
 
 
 def change(

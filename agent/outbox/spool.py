@@ -46,8 +46,9 @@ class Spool:
 
     Changes and snapshots go to disk, or to a small memory while the disk refuses. Of heartbeats
     only the newest is kept, in memory alone: an old one says nothing. What finds no room is
-    counted, and the next report that is kept tells how many. After a crash the count may be too
-    high, never too low, and records may come twice, never out of order.
+    counted, and the next report that is kept tells how many. After a crash the count may be off:
+    too high by what was told of and not yet noted, too low by what was lost since the last note.
+    Records may come twice, never out of order.
     """
 
     def __init__(

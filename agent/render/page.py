@@ -20,6 +20,8 @@ class Page:
         self.width = width
         self.narrow = width < ROOMY
         self.everything = everything
+        # By stage, how long ago it was looked at; empty where the document was made just now.
+        self.ages: dict[str, str] = {}
         self._glyphs = ASCII if ascii_only else GLYPHS
         self._findings = {finding["id"]: finding for finding in document.findings}
         self._incidents = {incident.id: incident for incident in document.incidents}

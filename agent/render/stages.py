@@ -25,7 +25,9 @@ def _stage(page: Page, number: int, stage: StageReport) -> list[Line]:
     counts = _counts(page, stage)
     head = (Span(f"  {number}  "), page.glyph(_state(page, stage)), Span(f" {stage.name:<10} "))
     indent = sum(cells(span.text) for span in head)
-    right = "" if stage.seconds is None else duration(stage.seconds)
+    right = page.ages.get(stage.name, "")
+    if not right and stage.seconds is not None:
+        right = duration(stage.seconds)
     summary = "   ".join(part for part in (f"{counts:<6}", _headline(stage)) if part.strip())
     room = page.width - indent - len(right) - 2
     first, *more = wrap(shown(summary), room)

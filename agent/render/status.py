@@ -1,10 +1,11 @@
 """`gpudiag status` for people: what the daemon last saw, how old that is, how the daemon is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from agent.render.gpu_table import Users, gpu_table
 from agent.render.incidents import incidents
 from agent.render.lines import Line, Span, block, cells, edge, shown
 from agent.render.page import Page
@@ -13,23 +14,26 @@ from agent.render.verdict import verdict
 from agent.render.words import DAY, HOUR, MINUTE, duration, moment
 from diagnostics.document import Document
 
-MIB, GIB = 1 << 20, 1 << 30
+MIB = 1 << 20
 Status = Mapping[str, Any]
 
 
-def draw(status: Status, *, width: int, ascii_only: bool) -> list[Line]:
-    """Return the page of one answer of the daemon."""
+def draw(
+    status: Status, *, width: int, ascii_only: bool, users: Users = "uid {}".format
+) -> list[Line]:
+    """Return the page of one answer of the daemon; *users* names a uid."""
     document = _document(status)
     # Room for the age of what is shown, at the right edge of the first line.
     seen = _seen(status)
     page = Page(document, width=width - cells(seen) - 2, ascii_only=ascii_only, everything=False)
     first, *more = verdict(page)
     page.width = width
+    page.ages = {name: f"{age(old)} ago" for name, old in status["stages_s"].items()}
     lines = [edge(first, seen, width), *more, (), *incidents(page), ()]
     if status["diagnosis"] is not None:
         lines += [*stages(page), ()]
     if status["gpus"]:
-        lines += [*_gpus(page, status["gpus"]), ()]
+        lines += [*gpu_table(page, status["gpus"], users), ()]
     return lines + _daemon(page, status)
 
 
@@ -66,33 +70,6 @@ def _up(seconds: float) -> str:
     if seconds < DAY:
         return age(seconds)
     return f"{seconds // DAY:.0f} d {seconds % DAY // HOUR:.0f} h"
-
-
-def _gpus(page: Page, gpus: Sequence[Mapping[str, Any]]) -> list[Line]:
-    lines = page.heading("GPUs")
-    for gpu in gpus:
-        owner = ", ".join(f"job {job}" for job in gpu["jobs"]) or "no job"
-        owner += "".join(f", uid {uid}" for uid in gpu["uids"])
-        parts = (
-            _of(gpu["used_bytes"], gpu["total_bytes"]),
-            _number(gpu["utilisation_percent"], " % busy"),
-            _number(gpu["temperature_c"], " C"),
-            _number(gpu["margin_c"], " C left"),
-            _number(gpu["power_w"], " W"),
-            owner,
-        )
-        text = ", ".join(part for part in parts if part)
-        head = (Span("  "), Span(f"{gpu['index']:<3} {shown(gpu['pci'] or '?'):<14} "))
-        lines += block(head, shown(text), page.width)
-    return lines
-
-
-def _of(used: int | None, total: int | None) -> str:
-    return "" if used is None or total is None else f"{used / GIB:.1f} of {total / GIB:.0f} GiB"
-
-
-def _number(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{value:.0f}{unit}"
 
 
 def _daemon(page: Page, status: Status) -> list[Line]:

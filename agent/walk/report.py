@@ -1,7 +1,7 @@
 """From what the walk saw to the one document that all outputs show."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -60,6 +60,21 @@ def build(
         jobs=tuple(jobs),
         plan=advise.propose(incidents, findings, known),
     )
+
+
+def aged(document: Document, ages_s: Mapping[str, float]) -> Document:
+    """Return *document* with the age of what each of these checks was shown."""
+
+    def told(line: CheckLine) -> CheckLine:
+        return msgspec.structs.replace(line, age_s=round(ages_s[line.check], 1))
+
+    stages = tuple(
+        msgspec.structs.replace(
+            stage, checks=tuple(told(c) if c.check in ages_s else c for c in stage.checks)
+        )
+        for stage in document.stages
+    )
+    return msgspec.structs.replace(document, stages=stages)
 
 
 def _stage(entry: Walked, findings: Sequence[Finding]) -> StageReport:

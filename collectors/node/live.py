@@ -25,6 +25,8 @@ LOG_CAP = 16 << 20
 CHILDREN = "collectors.helpers.children"
 # The driver's helper has threads, and a library that is not to be forked.
 FORKED = ("reader", "interfaces")
+# What a busy moment needed beside them is ended sooner than helpers that keep something.
+WAIT_S = 20.0
 # It goes on reading where it stopped, so that it keeps its helper.
 KEPT = ("kernel_log",)
 
@@ -194,7 +196,7 @@ class Live:
     def rest(self, idle_s: float) -> None:
         """End helpers that nobody asked for *idle_s*, and forget those of which nothing is left."""
         for pool in self._pools.values():
-            pool.rest(idle_s)
+            pool.rest(min(idle_s, WAIT_S))
         for name, helper in list(self._helpers.items()):
             if helper.rest(idle_s):
                 del self._helpers[name]

@@ -56,7 +56,7 @@ def test_what_is_too_old_is_unknown(age_s: float, code: int) -> None:
 
 
 def test_the_page_of_a_sick_node() -> None:
-    """Age at the right of the first line; GPUs with their jobs; the daemon's own state below."""
+    """Age at the right of the first line; GPUs with job and user; the daemon's own state below."""
     said = answer(
         Fake(walked(finding()), age_s=16.0, rows=(ROW,)),
         ended_before="it was killed",
@@ -68,7 +68,10 @@ def test_the_page_of_a_sick_node() -> None:
 
     assert (
         True,
-        "  3   0000:4e:00.0   70.0 of 80 GiB, 99 % busy, 64 C, 23 C left, job 88123, uid 1000",
+        [
+            "     #  address       job    user      margin          memory  busy  temp",
+            "  X  3  0000:4e:00.0  88123  uid 1000    23 C  70.0 of 80 GiB  99 %  64 C",
+        ],
         [
             "  + agent         0.1.0, up 2 min, 28 MiB, 0.12 % of a core, mode observe",
             "  + walks         every 30 s; the last took 0.4 s",
@@ -79,8 +82,29 @@ def test_the_page_of_a_sick_node() -> None:
         ],
     ) == (
         "X gpu-017 has a fault: message of f1." in lines[0] and "as seen 16 s ago," in lines[0],
-        lines[gpus + 1],
+        lines[gpus + 1 : gpus + 3],
         lines[daemon + 1 :],
+    )
+
+
+def test_each_stage_says_how_long_ago_it_was_looked_at() -> None:
+    """At the right of a stage stands the age of its oldest look, not how long the walk took."""
+    walk = msgspec.structs.replace(walked(finding()), stages_s={"driver": 4.0})
+    lines = page(answer(Fake(walk, age_s=16.0))).splitlines()
+
+    assert [True] == [line.endswith(" 20 s ago") for line in lines if " driver " in line]
+
+
+def test_in_a_narrow_window_the_owner_and_the_margin_stay() -> None:
+    """At 60 cells power, temperature and use are left out; foreign names are bounded, and safe."""
+    row = msgspec.structs.replace(ROW, jobs=("a\x1b[31m" + "b" * 90,))
+    lines = page(answer(Fake(walked(finding()), rows=(row,))), 60).splitlines()
+    head = lines[lines.index("GPUs") + 1]
+
+    assert ("     #  address       job                       margin", [], True) == (
+        head,
+        [line for line in lines if len(line) > 60 or "\x1b" in line],
+        "a\\x1b[31mbbbbbbbbbbbbb..." in lines[lines.index("GPUs") + 2],
     )
 
 

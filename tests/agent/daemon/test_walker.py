@@ -60,7 +60,20 @@ def test_each_check_knows_how_old_is_what_it_saw() -> None:
     """Slow sources grow old between two looks, and the age of a check is its oldest need's."""
     _, last = walks(290.0, Said())[-1]
 
-    assert (True, True) == (
+    told = {c.check: c.age_s for stage in last.document.stages for c in stage.checks}
+
+    assert (True, True, round(last.ages_s["host.governor"], 1)) == (
         last.ages_s["host.governor"] > 200.0,
         last.ages_s["processes.zombie"] < 61.0,
+        told["host.governor"],
+    )
+
+
+def test_each_stage_knows_how_old_is_what_is_usual_in_it() -> None:
+    """What is looked at for each walk is at most two periods old; slow sources are left out."""
+    _, last = walks(290.0, Said())[-1]
+
+    assert ({"processes", "driver", "network", "training"}, True) == (
+        set(last.stages_s),
+        max(last.stages_s.values()) < 61.0,
     )
