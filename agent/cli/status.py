@@ -87,7 +87,7 @@ def _user(uid: int) -> str:
 
 
 def fitting(lines: "list[Line]") -> "list[Line]":
-    """Return as many lines as the terminal has: what scrolls away would be drawn again and again."""
+    """Return as many lines as the terminal has: what scrolls away would be drawn anew each time."""
     from agent.render.lines import Span  # noqa: PLC0415 - costs start-up, for people only
 
     rows = shutil.get_terminal_size((80, 24)).lines - 1

@@ -8,6 +8,7 @@ from typing import Any
 from agent import BUILD
 from agent.cli.errors import Mistake
 from agent.daemon.enrolment import Enrolment
+from agent.daemon.inventory import Inventory
 from agent.daemon.log import Log
 from agent.daemon.walker import Walk
 from agent.outbox import reports
@@ -33,13 +34,14 @@ class Reporting:
         self._settings = settings
         self._log = log
         limits = Limits(disk=settings.spool_mib * MIB)
-        self._spool = Spool(Disk(folder / "spool"), limits=limits)
+        self._spool = Spool(Disk(folder / "spool"), limits=limits, say=self._spooling)
         tls = _tls(settings)
         self.enrolment = Enrolment(settings, folder, log, tls)
         self._sender = Sender(
             self._spool,
             url=settings.aggregator,
             credential=lambda: self.enrolment.credential,
+            renew=self._renew,
             tls=tls,
             on_paused=self._pause,
             say=self._say,
@@ -47,9 +49,20 @@ class Reporting:
         self._about: reports.About | None = None
         self._known: Mapping[str, reports.Known] = {}
         self._verdict = "unknown"
+        self._walk: Walk | None = None
         self._whole_at: float | None = None
         self._problem: str | None = None
         self.paused = False
+
+    async def _renew(self) -> bool:
+        """Get another credential; who did not know the old one may know nothing of the node."""
+        renewed = await self.enrolment.renew()
+        if renewed:
+            self._whole_at = None
+        return renewed
+
+    def _spooling(self, line: str) -> None:
+        self._log.warning("spool", said=line)
 
     def _say(self, line: str) -> None:
         self._problem = None if line.endswith("accepted again") else line
@@ -79,11 +92,22 @@ class Reporting:
     async def _beat(self) -> None:
         while True:
             if self._about is not None:
-                self._spool.put(reports.heartbeat(self._about, self._verdict, self._node.now()))
+                now = self._node.now()
+                self._spool.put(
+                    reports.heartbeat(self._about, self._verdict, now, self._stages())
+                )
             await self._node.sleep(HEARTBEAT_S)
 
-    def walked(self, walk: Walk) -> None:
-        """Put what changed into the spool, and the whole where it is time for it."""
+    def _stages(self) -> dict[str, float]:
+        """Return how long ago each stage was looked at: a walk that does not end is seen by it."""
+        if self._walk is None:
+            return {}
+        since = max(self._node.monotonic() - self._walk.ended, 0.0)
+        return {name: round(age + since, 1) for name, age in self._walk.stages_s.items()}
+
+    def walked(self, walk: Walk, inventory: Callable[[], Inventory] = Inventory) -> None:
+        """Put what changed into the spool, and the whole, with *inventory*, where it is time."""
+        self._walk = walk
         document = walk.document
         node, boot = document.node or "unknown", document.boot_id or "unknown"
         diagnosis = plain(document)
@@ -104,7 +128,18 @@ class Reporting:
         at = self._node.monotonic()
         if self._whole_at is None or at - self._whole_at >= SNAPSHOT_S:
             self._whole_at = at
-            self._spool.put(reports.snapshot(self._about, diagnosis, now, job_text))
+            found = inventory()
+            self._spool.put(
+                reports.snapshot(
+                    self._about,
+                    diagnosis,
+                    now,
+                    job_text,
+                    parts=found.parts,
+                    versions=found.versions,
+                    gauges=found.gauges,
+                )
+            )
 
     def status(self) -> dict[str, Any]:
         """Return how delivery stands, as `gpudiag status` shows it."""

@@ -13,7 +13,7 @@ import msgspec
 
 from agent import BUILD
 from agent.cli.errors import Mistake
-from agent.daemon import gpus, metrics, view
+from agent.daemon import gpus, inventory, metrics, view
 from agent.daemon.answers import About
 from agent.daemon.cost import PERIOD_S, Cost, Meter
 from agent.daemon.driver_change import DriverChange
@@ -171,7 +171,9 @@ class Service:
         )
         document = self.walk.document
         if self.parts.reporting is not None:
-            self.parts.reporting.walked(self.walk)
+            self.parts.reporting.walked(
+                self.walk, lambda: inventory.taken(self._newest, self.gpus())
+            )
         self._notify.walked(
             f"{document.verdict}, {len(document.incidents)} incidents, "
             f"walk {self.parts.keeping.state.sequence} took {document.seconds or 0.0:.1f} s"

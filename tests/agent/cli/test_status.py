@@ -104,7 +104,7 @@ def test_in_a_narrow_window_the_owner_and_the_margin_stay() -> None:
     assert ("     #  address       job                       margin", [], True) == (
         head,
         [line for line in lines if len(line) > 60 or "\x1b" in line],
-        "a\\x1b[31mbbbbbbbbbbbbb..." in lines[lines.index("GPUs") + 2],
+        "a\\x1b[31mbbbbbbbbbbbb..." in lines[lines.index("GPUs") + 2],
     )
 
 

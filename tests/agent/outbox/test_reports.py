@@ -128,7 +128,7 @@ def test_a_change_is_masked_and_names_its_findings() -> None:
 
 
 def test_a_heartbeat_says_no_more_than_the_verdict() -> None:
-    """A heartbeat is small, the age of each stage included: 30 s apart, from each node, for ever."""
+    """A heartbeat is small, with the age of each stage: 30 s apart, from each node, for ever."""
     ages = {"processes": 12.3, "driver": 14.1, "network": 8.0, "training": 29.9}
     beat = reports.heartbeat(ABOUT, "ok", 1.0, ages)
     assert (ages, True) == (beat.stages_s, len(msgspec.json.encode(beat)) < 300)
