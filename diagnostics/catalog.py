@@ -50,7 +50,7 @@ from diagnostics.checks.storage import (
 )
 from diagnostics.checks.storage import expected as expected_drives
 from diagnostics.checks.text import tools
-from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
+from diagnostics.checks.training.of_text import OF_TEXT
 
 PROCESSES: tuple[Check, ...] = (
     orphaned.orphaned,
@@ -116,11 +116,6 @@ NETWORK: tuple[Check, ...] = (
     ibping.ibping,
     ping.ping,
 )
-TRAINING: tuple[Check, ...] = (
-    symptoms.symptoms,
-    loss.loss,
-    step_time.step_time,
-    gradient_sync.gradient_sync,
-)
+TRAINING: tuple[Check, ...] = OF_TEXT
 
 WALK: tuple[Check, ...] = PROCESSES + DRIVER + NETWORK + TRAINING

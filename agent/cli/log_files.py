@@ -19,7 +19,7 @@ from diagnostics.check import Result
 from diagnostics.checks.kernel.log import kernel_log
 from diagnostics.checks.network.flaps import link_flaps
 from diagnostics.checks.text.tools import tools
-from diagnostics.checks.training import gradient_sync, loss, step_time, symptoms
+from diagnostics.checks.training.of_text import OF_TEXT
 from diagnostics.document import Document
 from diagnostics.finding import STAGES
 from diagnostics.rules.kernel_seen import KernelSymptoms
@@ -27,8 +27,7 @@ from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
 STDIN = "stdin"
-# The catalogue's training checks; the whole of it would import every collector's shapes: 40 ms.
-CHECKS = (symptoms.symptoms, loss.loss, step_time.step_time, gradient_sync.gradient_sync)
+
 
 
 def diagnose(files: Sequence[str]) -> Document:
@@ -40,18 +39,18 @@ def diagnose(files: Sequence[str]) -> Document:
         try:
             logs.append(_read(file))
         except OSError as problem:
-            mistakes.append(_mistake(_name(file), problem))
+            mistakes.append(why_unread(name_of(file), problem))
             detail = problem.strerror or "cannot be read"
-            unseen.append(Missing(what=_name(file), cause=_cause(problem), detail=detail))
+            unseen.append(Missing(what=name_of(file), cause=_cause(problem), detail=detail))
     for mistake in mistakes[: None if logs else -1]:
         say(mistake.what, mistake.hint)
     if not logs:
         raise mistakes[-1]
-    return _document(TrainingLogs(logs=tuple(logs), unseen=tuple(unseen)))
+    return document_of(TrainingLogs(logs=tuple(logs), unseen=tuple(unseen)))
 
 
 def _read(file: str) -> LogSeen:
-    name = _name(file)
+    name = name_of(file)
     reading = Reading(knowledge(site()), name)
     with _opened(file) as handle:
         try:
@@ -64,7 +63,7 @@ def _read(file: str) -> LogSeen:
     return reading.seen()
 
 
-def _name(file: str) -> str:
+def name_of(file: str) -> str:
     """Return what a finding calls the file; bytes of a name that are no text are shown."""
     return STDIN if file == "-" else os.fsencode(file).decode("utf-8", "backslashreplace")
 
@@ -75,9 +74,9 @@ def _opened(file: str) -> AbstractContextManager[BufferedReader]:
     return Path(file).open("rb")
 
 
-def _document(seen: TrainingLogs) -> Document:
+def document_of(seen: TrainingLogs) -> Document:
     """Judge the text; stages that it says nothing of are listed without a check."""
-    said = {"training": tuple(check.run({TrainingLogs: seen}) for check in CHECKS)}
+    said = {"training": tuple(check.run({TrainingLogs: seen}) for check in OF_TEXT)}
     said["driver"] = tuple(_driver(seen))
     kernel = (log.kernel for log in seen.logs if log.kernel is not None)
     said["network"] = tuple(link_flaps.run({KernelSymptoms: one}) for one in kernel)
@@ -100,7 +99,7 @@ def _cause(problem: OSError) -> Cause:
     return Cause.DENIED if isinstance(problem, PermissionError) else Cause.GARBLED
 
 
-def _mistake(file: str, problem: OSError) -> Mistake:
+def why_unread(file: str, problem: OSError) -> Mistake:
     """Say why a file cannot be read, and what helps."""
     reason = (problem.strerror or str(problem)).lower()
     if isinstance(problem, FileNotFoundError):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from diagnostics.incidents.edge import Edge, Same
+from diagnostics.incidents.numbers import of_numbers
 
 # Ends that are nobody's fault: time, a person, a job of higher rank.
 ENDS = frozenset({"slurm_time_limit", "slurm_cancelled", "slurm_preempted"})
@@ -89,6 +90,7 @@ def of_training() -> Iterator[Edge]:
     yield from _each(hard, ("worker_crashed", "nccl_remote_peer_closed"), "log")
     lost = ("dataloader_worker_killed", "checkpoint_write_failed", "worker_sigkill")
     yield from _each(lost, WORDS_OF_PYTHON, "log")
+    yield from of_numbers()
     yield Edge("nccl_collective_timeout", "nccl_collective_desync", "above")
     yield Edge("ib_port_error", "ib_retry_exceeded", "log")
     yield Edge("ib_hca_fatal", "ib_port_error", "log")

@@ -1,63 +1,67 @@
 """Compare the last points of a run with the run's own earlier ones."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from diagnostics.series.curve import Point
+from diagnostics.series import change
+from diagnostics.series.change import Change
+from diagnostics.series.middle import median
+from diagnostics.series.point import Point
 
-# Fewer earlier points than this are no baseline.
+# Fewer earlier points than this are no baseline,
 EARLIER = 20
+# but where steps are so long that each is the mean of many passes, so many seconds are.
+LONG_S = 180.0
+FEWEST, FEWEST_EARLIER = 2, 3
 
 
-class Rise(msgspec.Struct, frozen=True, kw_only=True):
-    """Medians before and now, the least of the last points, and how many points each side has."""
+class Grown(msgspec.Struct, frozen=True, kw_only=True):
+    """A lasting rise of one value, and the first point that has it."""
 
-    before: float
-    now: float
-    least: float
-    earlier: int
-    recent: int
+    change: Change
+    since: Point
 
 
-def median(values: Sequence[float]) -> float:
-    """Return the middle value; the module `statistics` would cost each start 10 ms."""
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
+def since_start(points: Sequence[Point]) -> list[Point]:
+    """Return the points since the step number last fell: a restart can change all."""
+    start, newest = 0, None
+    for place, point in enumerate(points):
+        if point.step is not None:
+            if newest is not None and point.step < newest:
+                start = place
+            newest = point.step
+    return list(points[start:])
 
 
-def last_run(points: Sequence[Point]) -> list[Point]:
-    """Return the points since the step number last fell, of the last point's batch size.
+def alike(points: Sequence[Point]) -> list[Point]:
+    """Return the points since the last start that have the last batch size: a ramp makes longer."""
+    run = since_start(points)
+    batch = next((point.batch for point in reversed(run) if point.batch is not None), None)
+    return [point for point in run if point.batch in (None, batch)]
 
-    A restart can change model, nodes and sequence length; a batch ramp makes steps longer.
+
+def grown(
+    points: Sequence[Point],
+    value: Callable[[Point], float | None],
+    *,
+    ratio: float,
+    recent: int,
+    seconds: Callable[[Point], float] | None = None,
+) -> Grown | None:
+    """Return how *value* rose for good in a run, None where it did not.
+
+    It lasts for the *recent* last points and is compared with 20 earlier ones at least; of long
+    steps, whose *seconds* are given, three minutes on either side are enough.
     """
-    run: list[Point] = []
-    for point in reversed(points):
-        if (
-            run
-            and None not in (run[-1].step, point.step)
-            and (point.step or 0) > (run[-1].step or 0)
-        ):
-            break
-        run.append(point)
-    return [point for point in reversed(run) if point.batch == run[0].batch]
-
-
-def rise(
-    points: Sequence[Point], value: Callable[[Point], float | None], recent: int
-) -> Rise | None:
-    """Return how *value* of the last *recent* points stands to that of all earlier ones."""
-    values = [v for point in points if (v := value(point)) is not None]
-    if len(values) < EARLIER + recent:
-        return None
-    last = values[-recent:]
-    return Rise(
-        before=median(values[:-recent]),
-        now=median(last),
-        least=min(last),
-        earlier=len(values) - recent,
-        recent=recent,
-    )
+    timed = [(point, v) for point in points if (v := value(point)) is not None]
+    values = [v for _, v in timed]
+    least, earlier = recent, EARLIER
+    if seconds is not None and timed and len(timed) < EARLIER + recent:
+        needed = math.ceil(LONG_S / max(median([seconds(point) for point, _ in timed]), 1e-3))
+        # Two slow ones in a row are more likely by chance where there are many.
+        least = min(recent, max(FEWEST, needed, len(timed) // 5 + 1))
+        earlier = min(EARLIER, max(FEWEST_EARLIER, needed))
+    found = change.rise(values, ratio=ratio, recent=least, earlier=earlier)
+    return None if found is None else Grown(change=found, since=timed[found.at][0])

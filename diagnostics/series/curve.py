@@ -1,12 +1,11 @@
 """The numbers of one run in their order, bounded, with the lines that matter quoted."""
 
 from collections import Counter, deque
-from collections.abc import Callable
 
 import msgspec
 
 from diagnostics.rules.line import Line, decoded
-from diagnostics.series.drawn import Drawn, Quote, RankTimes
+from diagnostics.series.drawn import Drawn, Laggard, Quote, RankTimes
 from diagnostics.series.lines import numbers
 from diagnostics.series.point import Point
 
@@ -25,7 +24,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `count` is how many steps there were, where `every` is above 1 about so. `bad` steps have a
     loss that is not finite; the first and the last of them are quoted. `finite` quotes the last
     finite loss, `timed` the last step time, `synced` the last gradient-sync time. `ranks` has the
-    last times of each rank, where one log has several.
+    last times of each rank, where one log has several, `laggards` what a framework's own report
+    says of the slowest.
     """
 
     points: tuple[Point, ...] = ()
@@ -38,6 +38,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timed: Quote | None = None
     synced: Quote | None = None
     ranks: tuple[RankTimes, ...] = ()
+    laggards: tuple[Laggard, ...] = ()
 
 
 class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -99,12 +100,13 @@ class Drawing:
             count=count or len(drawn.micro),
             bad=drawn.bad,
             ranks=drawn.ranks(),
+            laggards=tuple(drawn.laggards),
             **drawn.quotes(),
         )
 
 
-def _read(one: Waiting, drawn: Drawn, form: Callable[[str], Point | None] = numbers) -> None:
+def _read(one: Waiting, drawn: Drawn) -> None:
     text = decoded(one.raw)
-    said = form(text)
+    said = numbers(text)
     if said is not None:
         drawn.add(said, one.number, text, Line(one.number, text).rank)

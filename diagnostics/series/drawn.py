@@ -41,6 +41,16 @@ class RankTimes(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Laggard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a framework's own report says: the slowest rank, its time and the fastest's in ms."""
+
+    rank: int
+    slow_ms: float
+    fast_ms: float
+    line: int
+    text: str
+
+
 class Drawn:
     """Points as they grow line by line."""
 
@@ -49,6 +59,7 @@ class Drawn:
         self.micro: deque[Point] = deque(maxlen=20_000)
         self.bad = 0
         self._quotes: dict[str, Quote] = {}
+        self.laggards: deque[Laggard] = deque(maxlen=LAST_STEPS)
         self._leader: int | None = None
         self._bar: int | None = None
         self._clock: tuple[int, float] | None = None
@@ -59,6 +70,7 @@ class Drawn:
         other = Drawn()
         other.points, other.micro = list(self.points), deque(self.micro, self.micro.maxlen)
         other.bad, other._quotes = self.bad, dict(self._quotes)
+        other.laggards.extend(self.laggards)
         other._leader, other._bar, other._clock = self._leader, self._bar, self._clock
         other._work = {
             rank: (deque(times, LAST_STEPS), line, text)
@@ -75,6 +87,17 @@ class Drawn:
 
     def add(self, said: Numbers, line: int, text: str, rank: int | None) -> None:
         """Take what a line says."""
+        if said.slowest is not None and said.slow_ms is not None and said.fast_ms is not None:
+            self.laggards.append(
+                Laggard(
+                    rank=said.slowest,
+                    slow_ms=said.slow_ms,
+                    fast_ms=said.fast_ms,
+                    line=line,
+                    text=text[:QUOTED],
+                )
+            )
+            return
         self._note(said, line, text)
         if rank is not None:
             self._rank(said, rank, line, text)
@@ -113,7 +136,7 @@ class Drawn:
             step = self._bar
         last = self.points[-1] if self.points else None
         if last is not None and _belongs(said, step, last):
-            self.points[-1] = _joined(last, said)
+            self.points[-1] = _joined(last, said, line, text)
             if said.step_ms is not None:
                 self._quotes["timed"] = Quote(line=line, text=text[:QUOTED], step=step)
             return
@@ -179,7 +202,7 @@ def _timers_alone(said: Numbers) -> bool:
     return said.step_ms is None and said.loss is None and said.grad_norm is None
 
 
-def _joined(last: Point, said: Numbers) -> Point:
+def _joined(last: Point, said: Numbers, line: int, text: str) -> Point:
     """Return the point with what the line adds; a number that is not finite is never lost."""
     new: dict[str, Any] = {}
     for name in JOINED:
@@ -190,6 +213,8 @@ def _joined(last: Point, said: Numbers) -> Point:
         new |= {"loss_scale": said.scale_to, "skipped": 1}
     if new.get("loss") is not None:
         new["lost"] = False
+        # A finding quotes the line that has the loss, not the bar above it.
+        new |= {"line": line, "text": text[:QUOTED]}
     return msgspec.structs.replace(last, **new) if new else last
 
 

@@ -21,7 +21,6 @@ ANCHORS = tuple(
 )
 
 
-
 def _overflow(text: str) -> Numbers | None:
     """Return what a loss scaler says; it writes on where a bar has ended without a line end."""
     said = deepspeed.scale(text)
@@ -36,6 +35,7 @@ FORMS: tuple[tuple[str, Callable[[str], Numbers | None]], ...] = (
     ("elapsed time per iteration", megatron.iteration),
     ("time (ms) |", deepspeed.timers),
     ("....", megatron.timer),
+    ("MxRtt/Rnk", megatron.stragglers),
     ("oss scale", _overflow),
     ("it/s", bars.bar),
     ("s/it", bars.bar),

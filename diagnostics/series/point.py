@@ -43,12 +43,14 @@ class Numbers(Point, frozen=True, kw_only=True, omit_defaults=True):
 
     `micro` is one of several passes of a step. `elapsed_s` is the clock of a progress bar, from
     which step times are taken. `scale_from` and `scale_to` are a loss scale that an overflow
-    lowers. `rank` is the one that wrote the line. A line without step and step time belongs to the step printed before it. `rewarded` marks reinforcement learning, whose loss is 0
-    by right.
+    lowers. `slowest` is the rank that a report names, with its time and that of the fastest. A
+    line without step and step time belongs to the step printed before it.
     """
 
     micro: bool = False
     elapsed_s: float | None = None
     scale_from: float | None = None
     scale_to: float | None = None
-    rank: int | None = None
+    slowest: int | None = None
+    slow_ms: float | None = None
+    fast_ms: float | None = None

@@ -1,23 +1,25 @@
 """Whether synchronising gradients takes as long as it did before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
 
 from diagnostics.check import Limits, check
-from diagnostics.checks.training.given import quoted, subject, unread
+from diagnostics.checks.training.given import quoted, unread
+from diagnostics.checks.training.steps import alike, at, named, quote
 from diagnostics.finding import NotApplicable, Statement, Well, found
 from diagnostics.rules.seen import LogSeen, TrainingLogs
-from diagnostics.series.baseline import last_run, median, rise
-from diagnostics.series.curve import Point
+from diagnostics.series.baseline import grown
+from diagnostics.series.middle import median
+from diagnostics.series.point import Point
 
 
 class GradientSyncLimits(Limits, frozen=True, kw_only=True):
     """When a rise is told, against the median of the run's own earlier steps."""
 
-    ratio: Annotated[float, msgspec.Meta(ge=1, description="last steps over earlier median")] = 1.5
-    recent: Annotated[int, msgspec.Meta(ge=3, description="steps that must all be over it")] = 10
+    ratio: Annotated[float, msgspec.Meta(gt=1, description="steps since over earlier ones")] = 1.5
+    recent: Annotated[int, msgspec.Meta(ge=3, description="steps that it must last")] = 10
     share: Annotated[float, msgspec.Meta(ge=0, le=1, description="least share of the step")] = 0.10
     rise_ms: Annotated[float, msgspec.Meta(ge=0, description="least rise in milliseconds")] = 10.0
 
@@ -44,34 +46,34 @@ def gradient_sync(seen: TrainingLogs, limits: GradientSyncLimits) -> Iterator[St
 
 
 def _judge(log: LogSeen, limits: GradientSyncLimits) -> Iterator[Statement]:
-    points = last_run(log.curve.points)
-    grown = rise(points, lambda point: point.sync_ms, limits.recent)
+    points = alike(log)
+    slow = grown(points, lambda point: point.sync_ms, ratio=limits.ratio, recent=limits.recent)
     share = _share(points[-limits.recent :])
-    if (
-        grown is not None
-        and grown.least > limits.ratio * grown.before
-        and grown.now - grown.before >= limits.rise_ms
-        and share is not None
-        and share > limits.share
-    ):
-        yield found(
-            "gradient_sync_slow",
-            "warning",
-            subject(log),
-            "gradient sync takes {now} ms in the last {recent} steps, {before} ms in the {earlier} "
-            "before; it is {percent} % of the step",
-            quoted(log, log.curve.synced),
-            now=round(grown.now, 1),
-            before=round(grown.before, 1),
-            recent=grown.recent,
-            earlier=grown.earlier,
-            percent=round(100 * share),
-        )
+    # Without the step's own time the rise has to speak for itself.
+    weighs = share is None or share > limits.share
+    if slow is None or slow.change.now - slow.change.before < limits.rise_ms or not weighs:
+        times = [point.sync_ms for point in points if point.sync_ms is not None]
+        usual = median(times) if times else 0.0
+        yield Well(f"gradient sync takes {usual:.1f} ms (median of {len(times):,} steps)")
         return
-    usual = median([point.sync_ms for point in points if point.sync_ms is not None] or [0.0])
-    yield Well(f"gradient sync takes {usual:.1f} ms (median of {len(points):,} steps)")
+    change = slow.change
+    yield found(
+        "gradient_sync_slow",
+        "warning",
+        named(log),
+        "{log}: gradient sync takes {now} ms since {since}, {before} ms in the {earlier} steps "
+        "before{share}",
+        quote(log, slow.since, sync_ms=slow.since.sync_ms, sync_least_ms=slow.since.sync_least_ms),
+        quoted(log, log.curve.synced),
+        log=log.name,
+        now=f"{change.now:,.1f}",
+        before=f"{change.before:,.1f}",
+        since=at(slow.since),
+        earlier=change.earlier,
+        share="" if share is None else f"; it is {100 * share:.0f} % of the step",
+    )
 
 
-def _share(points: list[Point]) -> float | None:
+def _share(points: Sequence[Point]) -> float | None:
     shares = [p.sync_ms / p.step_ms for p in points if p.sync_ms is not None and p.step_ms]
     return median(shares) if shares else None

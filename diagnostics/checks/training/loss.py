@@ -1,27 +1,43 @@
-"""Whether the loss is a number."""
+"""Whether the loss is a number, and not a zero that stands for none."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from diagnostics.check import check
 from diagnostics.checks.training.given import evidence, quoted, subject, unread
+from diagnostics.checks.training.steps import at, bad, finite, named, quote, run, trailing
 from diagnostics.finding import Finding, NotApplicable, Statement, Well, found
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.series.middle import median
+from diagnostics.series.point import Point
+from diagnostics.series.triage import Lead, triage
+
+# Faults of a GPU that make its arithmetic doubtful, when they stand in the same log.
+BROKEN = frozenset({"ecc_uncorrectable", "gpu_fell_off_bus", "nvlink_error", "cuda_unknown_error"})
+# From a loss above this to 0 in one step is no learning; so many zeros from the start are none.
+FALLEN, MANY = 0.5, 3
 
 
-@check("training.loss", stage="training", faults=("nan_loss",), proved="real-tool")
+@check("training.loss", stage="training", faults=("nan_loss", "loss_zero"), proved="real-tool")
 def loss(seen: TrainingLogs) -> Iterator[Statement]:
-    """Each step has a finite loss.
+    """Each step has a finite loss that is not 0.
 
     Once NaN or infinity is in the weights, every later step is wasted: the job holds its GPUs and
-    trains nothing. A loss that was finite again later is a warning: steps were skipped or lost.
+    trains nothing. Frameworks hide it: Megatron leaves the loss out of the line, HF Trainer prints
+    0.0. A loss that was finite again later is a warning: steps were skipped or lost.
     """
     yield from unread(seen)
     judged = 0
     for log in seen.logs:
         hits = [hit for hit in log.hits if hit.fault == "nan_loss"]
+        points = [p for p in run(log) if p.loss is not None or p.lost]
+        missing = trailing(points, [p.lost and not bad(p.grad_norm) for p in points])
         if hits or log.curve.bad:
-            yield _finding(log, hits)
+            yield _not_finite(log, hits)
+        elif missing:
+            yield _left_out(log, points, missing)
+        elif zeros := _zeros(points):
+            yield _zero(log, zeros)
         judged += log.curve.finite is not None
     if judged:
         yield Well("; ".join(_well(log) for log in seen.logs if log.curve.finite))
@@ -35,18 +51,18 @@ def _well(log: LogSeen) -> str:
     return f"the loss is finite in {log.curve.count - log.curve.bad:,} steps{value}"
 
 
-def _finding(log: LogSeen, hits: list[Hit]) -> Finding:
+def _not_finite(log: LogSeen, hits: list[Hit]) -> Finding:
+    """Return what is said of a loss that is printed as NaN or infinity."""
     curve = log.curve
     times = max(curve.bad, sum(hit.count for hit in hits))
     last = max([curve.last_bad.line if curve.last_bad else 0, *(hit.last_line for hit in hits)])
     proof = evidence(log, hits) or (quoted(log, curve.first_bad),)
     rule = hits[0].rule if hits else None
-    about = subject(log, hits)
     if curve.finite is not None and curve.finite.line > last:
         return found(
             "nan_loss",
             "warning",
-            about,
+            subject(log, hits),
             "{log}: the loss was not finite in {lines} and is finite again in line {line}",
             *proof,
             quoted(log, curve.finite),
@@ -57,19 +73,86 @@ def _finding(log: LogSeen, hits: list[Hit]) -> Finding:
             lines=_lines(times),
             line=curve.finite.line,
         )
+    first = min(quote.line or 0 for quote in proof)
     step = curve.first_bad.step if curve.first_bad else None
-    since = f"step {step}" if step is not None else f"line {proof[0].line}"
+    lead = _lead(log, [p for p in run(log) if (p.line or 0) < first], hits)
     return found(
         "nan_loss",
         "critical",
-        about,
-        "{log}: the loss is not finite from {since} on, in {lines}",
+        subject(log, hits),
+        "{log}: the loss is not finite from {since} on, in {lines}; suspected: {cause} ({why}); "
+        "to tell: {apart}",
         *proof,
         rule=rule,
         count=times,
+        confidence=0.95,
         log=log.name,
-        since=since,
+        since=f"step {step}" if step is not None else f"line {first}",
         lines=_lines(times),
+        cause=lead.cause,
+        why=lead.why,
+        apart=lead.apart,
+    )
+
+
+def _left_out(log: LogSeen, points: Sequence[Point], missing: Sequence[Point]) -> Finding:
+    """Return what is said of iteration lines without a loss, of which no step was skipped.
+
+    The mean of a window is printed: the bad step lies after the last line that has a loss.
+    """
+    before = list(points[: len(points) - len(missing)])
+    lead = _lead(log, before, ())
+    return found(
+        "nan_loss",
+        "critical",
+        named(log),
+        "{log}: the loss is left out from {since} on, in {lines}, though no step is counted as "
+        "skipped: it is not finite; suspected: {cause} ({why}); to tell: {apart}",
+        *(quote(log, point) for point in (*before[-1:], missing[0])),
+        variant="left_out",
+        count=len(missing),
+        log=log.name,
+        since=at(missing[0]),
+        lines=_lines(len(missing)),
+        cause=lead.cause,
+        why=lead.why,
+        apart=lead.apart,
+    )
+
+
+def _lead(log: LogSeen, before: Sequence[Point], hits: Sequence[Hit]) -> Lead:
+    ranks = sorted({hit.rank for hit in hits if hit.about == "rank" and hit.rank is not None})
+    return triage(before, ranks, broken=any(hit.fault in BROKEN for hit in log.hits))
+
+
+def _zeros(points: Sequence[Point]) -> list[Point]:
+    """Return the last points if they have a loss of exactly 0 that is not earned."""
+    with_loss = [p for p in points if p.loss is not None and not p.rewarded]
+    zeros = trailing(with_loss, [p.loss == 0 for p in with_loss])
+    earlier = with_loss[: len(with_loss) - len(zeros)]
+    if not zeros or any(bad(p.grad_norm) for p in zeros):
+        return []
+    if not earlier:
+        return zeros if len(zeros) >= MANY else []
+    course = [p.loss for p in earlier[-10:] if p.loss is not None and finite(p.loss)]
+    return zeros if course and median(course) > FALLEN else []
+
+
+def _zero(log: LogSeen, zeros: Sequence[Point]) -> Finding:
+    norms = [p.grad_norm for p in zeros if p.grad_norm is not None]
+    still = len(set(norms)) == 1 and len(norms) == len(zeros)
+    return found(
+        "loss_zero",
+        "warning",
+        named(log),
+        "{log}: the loss is exactly 0 from {since} on, in {lines}{norm}: that is no success, but "
+        "NaN that was filtered, or a batch without targets",
+        quote(log, zeros[0]),
+        count=len(zeros),
+        log=log.name,
+        since=at(zeros[0]),
+        lines=_lines(len(zeros)),
+        norm=f", with a gradient norm of {norms[0]:.4g}" if still else "",
     )
 
 

@@ -1,23 +1,26 @@
 """Whether steps take as long as they did before."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
 
 import msgspec
 
 from diagnostics.check import Limits, check
-from diagnostics.checks.training.given import quoted, subject, unread
-from diagnostics.finding import NotApplicable, Statement, Well, found
+from diagnostics.checks.training.given import unread
+from diagnostics.checks.training.steps import alike, at, named, quote
+from diagnostics.finding import Finding, NotApplicable, Statement, Well, found
 from diagnostics.rules.seen import LogSeen, TrainingLogs
-from diagnostics.series.baseline import last_run, median, rise
+from diagnostics.series.baseline import Grown, grown
+from diagnostics.series.middle import median
+from diagnostics.series.point import Point
 
 
 class StepTimeLimits(Limits, frozen=True, kw_only=True):
     """When a rise is told, against the median of the run's own earlier steps."""
 
-    ratio: Annotated[float, msgspec.Meta(ge=1, description="last steps over earlier median")] = 1.5
-    recent: Annotated[int, msgspec.Meta(ge=3, description="steps that must all be over it")] = 10
-    rise_ms: Annotated[float, msgspec.Meta(ge=0, description="least rise in milliseconds")] = 10.0
+    ratio: Annotated[float, msgspec.Meta(gt=1, description="steps since over earlier ones")] = 1.05
+    recent: Annotated[int, msgspec.Meta(ge=3, description="steps that it must last")] = 10
+    rise_ms: Annotated[float, msgspec.Meta(ge=0, description="least rise in milliseconds")] = 5.0
 
 
 @check("training.step_time", stage="training", faults=("slow_step",), proved="documented")
@@ -25,36 +28,81 @@ def step_time(seen: TrainingLogs, limits: StepTimeLimits) -> Iterator[Statement]
     """Each step takes no longer than earlier in the same run.
 
     One slow GPU, link or file server slows every rank, for synchronous training waits for the last
-    one. Evaluation, checkpoints and compilation make single steps long; only a rise that lasts is
-    told, and only between steps of one batch size since the run last started.
+    one: 5 % of a large job is a rack. Evaluation, checkpoints and compilation make single steps
+    long, and noise any of them; only a rise is told that four in five steps show since it began,
+    to the last, between steps of one batch size since the run last started.
     """
     yield from unread(seen)
-    timed = [log for log in seen.logs if any(p.step_ms is not None for p in log.curve.points)]
+    timed = [log for log in seen.logs if any(p.step_ms or p.rate for p in log.curve.points)]
     if seen.logs and not timed:
         yield NotApplicable(why="no step times are printed in a form that is known")
     for log in timed:
-        yield from _judge(log, limits)
+        points = alike(log)
+        yield _by_time(log, points, limits) or _by_rate(log, points, limits) or _well(points)
 
 
-def _judge(log: LogSeen, limits: StepTimeLimits) -> Iterator[Statement]:
-    points = last_run(log.curve.points)
-    grown = rise(points, lambda point: point.step_ms, limits.recent)
-    if (
-        grown is not None
-        and grown.least > limits.ratio * grown.before
-        and grown.now - grown.before >= limits.rise_ms
-    ):
-        yield found(
-            "slow_step",
-            "warning",
-            subject(log),
-            "a step takes {now} ms in the last {recent}, {before} ms in the {earlier} before",
-            quoted(log, log.curve.timed),
-            now=round(grown.now, 1),
-            before=round(grown.before, 1),
-            recent=grown.recent,
-            earlier=grown.earlier,
-        )
-        return
-    usual = median([point.step_ms for point in points if point.step_ms is not None] or [0.0])
-    yield Well(f"a step takes {usual:.1f} ms (median of {len(points):,})")
+def _by_time(log: LogSeen, points: Sequence[Point], limits: StepTimeLimits) -> Finding | None:
+    slow = _grown(points, lambda p: p.step_ms, limits)
+    if slow is None or slow.change.now - slow.change.before <= limits.rise_ms:
+        return None
+    change = slow.change
+    return found(
+        "slow_step",
+        "warning",
+        named(log),
+        "{log}: a step takes {now} ms since {since}, {before} ms in the {earlier} before: "
+        "{percent} % more in {recent} steps",
+        quote(log, slow.since, step_ms=slow.since.step_ms),
+        log=log.name,
+        now=f"{change.now:,.1f}",
+        before=f"{change.before:,.1f}",
+        since=at(slow.since),
+        earlier=change.earlier,
+        recent=change.recent,
+        percent=round(100 * (change.ratio - 1), 1),
+    )
+
+
+def _by_rate(log: LogSeen, points: Sequence[Point], limits: StepTimeLimits) -> Finding | None:
+    if any(p.step_ms is not None for p in points):
+        return None
+    slow = _grown(points, lambda p: 1e3 / p.rate if p.rate else None, limits)
+    if slow is None:
+        return None
+    change = slow.change
+    return found(
+        "slow_step",
+        "warning",
+        named(log),
+        "{log}: {now} a second since {since}, {before} in the {earlier} steps before: {percent} % "
+        "more time for a step in {recent} steps",
+        quote(log, slow.since, rate=slow.since.rate),
+        variant="rate",
+        log=log.name,
+        now=f"{1e3 / change.now:,.1f}",
+        before=f"{1e3 / change.before:,.1f}",
+        since=at(slow.since),
+        earlier=change.earlier,
+        recent=change.recent,
+        percent=round(100 * (change.ratio - 1), 1),
+    )
+
+
+def _grown(
+    points: Sequence[Point], value: Callable[[Point], float | None], limits: StepTimeLimits
+) -> Grown | None:
+    return grown(
+        points,
+        value,
+        ratio=limits.ratio,
+        recent=limits.recent,
+        seconds=lambda point: (point.step_ms or 0.0) / 1e3,
+    )
+
+
+def _well(points: Sequence[Point]) -> Well:
+    times = [p.step_ms for p in points if p.step_ms is not None]
+    if not times:
+        rates = [p.rate for p in points if p.rate]
+        return Well(f"{median(rates):,.1f} a second (median of {len(rates):,} steps)")
+    return Well(f"a step takes {median(times):,.1f} ms (median of {len(times):,})")

@@ -62,7 +62,7 @@ def timers(text: str) -> Numbers | None:
         return None
     cells = dict(_cells(hit["cells"]))
     sync = measure(_first(cells, SYNC))
-    for number, parts in enumerate(PARTS):
+    for parts in PARTS:
         if all(part in cells for part in parts):
             forward, backward, _ = (measure(cells[part]) for part in parts)
             return Numbers(
@@ -71,7 +71,7 @@ def timers(text: str) -> Numbers | None:
                 forward_ms=forward,
                 backward_ms=backward,
                 data_ms=measure(_first(cells, DATA)),
-                micro=number >= 2,
+                micro=parts[0].endswith("_microstep"),
             )
     # Megatron's old form times parts of a step that an iteration line has already summed up.
     said = Numbers(

@@ -2,7 +2,9 @@
 
 import re
 
-from diagnostics.series.forms.number import LONGEST, NUMBER, count, measure
+import msgspec
+
+from diagnostics.series.forms.number import LONGEST, NUMBER, count, measure, read
 from diagnostics.series.point import Numbers
 
 ANCHORS = (
@@ -14,7 +16,7 @@ ANCHORS = (
     r"forward-compute",
     r"backward-compute",
     r"batch-generator",
-    r"found nan in local",
+    r"mxrtt/rnk",
 )
 
 #  [2026-11-30 02:11:09] iteration    41206/  500000 | consumed samples: 42194944 | elapsed time
@@ -42,6 +44,12 @@ TIMERS = {
     "backward-compute": "backward_ms",
     "batch-generator": "data_ms",
 }
+
+# megatron.core.utils: [2026-11-30 02:11:09] | MnRtt/Rnk: 3011.10ms/5 | MxRtt/Rnk: 3415.75ms/11 |
+REPORT = re.compile(
+    rf"MnRtt/Rnk: (?P<fast>{NUMBER})ms/\d{{1,6}} \| "
+    rf"MxRtt/Rnk: (?P<slow>{NUMBER})ms/(?P<rank>\d{{1,6}})\b"
+)
 
 
 def iteration(text: str) -> Numbers | None:
@@ -80,7 +88,16 @@ def timer(text: str) -> Numbers | None:
     least = measure(float(hit["least"].replace(",", ""))) if hit["least"] else None
     if field == "sync_ms":
         return Numbers(sync_ms=value, sync_least_ms=least)
-    return Numbers(**{field: value})
+    return msgspec.structs.replace(Numbers(), **{field: value})
+
+
+def stragglers(text: str) -> Numbers | None:
+    """Return the slowest rank that Megatron's own detector names."""
+    hit = REPORT.search(text)
+    if hit is None:
+        return None
+    slow, fast = measure(read(hit["slow"])), measure(read(hit["fast"]))
+    return Numbers(slowest=int(hit["rank"]), slow_ms=slow, fast_ms=fast)
 
 
 def _step(text: str) -> int | None:

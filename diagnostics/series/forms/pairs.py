@@ -8,11 +8,10 @@ from diagnostics.series.point import Numbers
 
 ANCHORS = (r"loss", r"step_timing", r"grad_norm", r"gnorm", r"grad norm", r"samplespersec")
 
-# {'loss': 2.0491, 'grad_norm': 1.31, 'learning_rate': 0.000196, 'epoch': 0.28}
+# HF Trainer: {'loss': 2.0491, 'grad_norm': 1.31, 'learning_rate': 0.000196, 'epoch': 0.28}
 # step: 22  loss:  6.2250  grad_norm:  0.83  memory:  1.41GiB(1.79%)  tps: 193,831  mfu: 1.86%
 # iteration: 10 / 100 | elapsed_time_per_iteration_ms: 1.23K | lm_loss: 10.5 | grad_norm: 1.2
-# iteration 0/249 | lr: 1.9e-06 | global_step: 9 | reduced_train_loss: 1.315 | train_step_timing in
-# s: 7.126
+# iteration 0/249 | global_step: 9 | reduced_train_loss: 1.315 | train_step_timing in s: 7.126 |
 # train_inner | {"epoch": 1, "loss": "10.5", "num_updates": "100", "gnorm": "1.2", ...}
 # completed step: 10, seconds: 1.234, TFLOP/s/device: 123.4, Tokens/s/device: 1234.5, loss: 9.876
 # Epoch: [0]  [ 100/5004]  lr: 0.1  loss: 6.9 (6.95)  time: 0.4513  data: 0.0012
@@ -38,7 +37,11 @@ EVALUATION = re.compile(
     r"(?i)\b(?:valid|validation|validating|eval|evaluation|evaluating|testing|test set)\b"
 )
 OTHER = frozenset(
-    ["val", "valid", "validation", "eval", "evaluation", "test", "dev", "best", "min", "max", "moe", "aux", "auxiliary", "z", "sop", "mtp", "balance", "balancing", "load_balancing", "kl", "router", "extra", "initial", "init", "last", "scale"]
+    {
+        *("val", "valid", "validation", "eval", "evaluation", "test", "dev", "best", "min", "max"),
+        *("moe", "aux", "auxiliary", "z", "sop", "mtp", "balance", "balancing", "load_balancing"),
+        *("kl", "router", "extra", "initial", "init", "last", "scale"),
+    }
 )
 REWARDED = re.compile(r"[\"'](?:reward|rewards/|kl|completion|objective/)")
 NEMO = "train_step_timing in s"

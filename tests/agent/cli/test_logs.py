@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from agent.cli.errors import Mistake
-from agent.cli.log_files import CHECKS, diagnose
+from agent.cli.log_files import diagnose
 from agent.knowledge import knowledge
 from diagnostics.catalog import TRAINING
+from diagnostics.checks.training.of_text import OF_TEXT
 
 FINE = "".join(
     f" iteration {n}/ 900 | elapsed time per iteration (ms): 310.{n % 7} | lm loss: 7.{900 - n} |\n"
@@ -268,5 +269,5 @@ def memory(pid: int) -> float:
 
 
 def test_checks_are_those_of_the_catalogue() -> None:
-    """`logs` judges with the training checks of the walk, in their order."""
-    assert TRAINING == CHECKS
+    """`logs` judges with the first training checks of the walk, in their order."""
+    assert TRAINING[: len(OF_TEXT)] == OF_TEXT

@@ -11,11 +11,17 @@ WHOLE = {
     "megatron-healthy": ("ok", []),
     "megatron-batch-ramp": ("ok", []),
     "megatron-slow": ("warning", [("slow_step", "warning", None)]),
-    "megatron-sync-slow": ("warning", [("gradient_sync_slow", "warning", None)]),
+    "megatron-sync-slow": (
+        "warning",
+        [("gradient_sync_slow", "warning", None), ("slow_step", "warning", None)],
+    ),
     "megatron-nan": ("fault", [("nan_loss", "critical", None)]),
     "megatron-nan-once": ("warning", [("nan_loss", "warning", None)]),
     "deepspeed-healthy": ("ok", []),
-    "deepspeed-sync-slow": ("warning", [("gradient_sync_slow", "warning", None)]),
+    "deepspeed-sync-slow": (
+        "warning",
+        [("gradient_sync_slow", "warning", None), ("slow_step", "warning", None)],
+    ),
     "trainer-nan": ("fault", [("nan_loss", "critical", None)]),
     "oom-then-timeout": (
         "fault",

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from diagnostics.series.curve import Curve, Drawing
 from diagnostics.series.drawn import Quote
+import itertools
 
 
 def iteration(step: int, loss: str = "2.0E+00", *, ms: float = 5.0, skipped: int = 0) -> bytes:
@@ -44,7 +45,7 @@ def test_each_kth_older_line_is_read() -> None:
     older = [point.step or 0 for point in curve.points[:-10]]
 
     assert 16 == curve.every
-    assert {0} == {(b - a) % 8 for a, b in zip(older, older[1:], strict=False)}
+    assert {0} == {(b - a) % 8 for a, b in itertools.pairwise(older)}
     assert abs(curve.count - 100) <= 16
 
 
@@ -113,7 +114,9 @@ def test_a_dict_below_a_bar_belongs_to_its_step() -> None:
 
 def test_each_overflow_is_a_step() -> None:
     """A loss scaler's lines without step lines between are steps of their own; ranks repeat one."""
-    overflow = b"[deepspeed] OVERFLOW! Rank %d Skipping step. Attempted loss scale: %d, reducing to %d"
+    overflow = (
+        b"[deepspeed] OVERFLOW! Rank %d Skipping step. Attempted loss scale: %d, reducing to %d"
+    )
     lines = [overflow % (0, 64, 32), overflow % (1, 64, 32), overflow % (0, 32, 16)]
 
     assert [(1, 32.0), (1, 16.0)] == [(p.skipped, p.loss_scale) for p in drawn(lines).points]

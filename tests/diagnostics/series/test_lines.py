@@ -47,8 +47,10 @@ def said(text: str) -> dict[str, Any] | None:
             },
         ),
         (
-            " iteration 12/ 900 | elapsed time per iteration (s): 88.0 | loss scale: 65536.0 |"
-            " grad norm: nan | number of skipped iterations:   0 | samples per second: 11.5 |",
+            (
+                " iteration 12/ 900 | elapsed time per iteration (s): 88.0 | loss scale: 65536.0 |"
+                " grad norm: nan | number of skipped iterations:   0 | samples per second: 11.5 |"
+            ),
             {
                 "step": 12,
                 "step_ms": 88_000.0,
@@ -68,8 +70,10 @@ def said(text: str) -> dict[str, Any] | None:
             {"step_ms": 28.02, "sync_ms": 20.64, "forward_ms": 0.59, "backward_ms": 22.18},
         ),
         (
-            "rank=0 time (ms) | forward_microstep: 10.25 | backward_microstep: 31.5 | "
-            "backward_allreduce_microstep: 8.12 | step_microstep: 0.25",
+            (
+                "rank=0 time (ms) | forward_microstep: 10.25 | backward_microstep: 31.5 | "
+                "backward_allreduce_microstep: 8.12 | step_microstep: 0.25"
+            ),
             {
                 "step_ms": 42.0,
                 "sync_ms": 8.12,
@@ -85,8 +89,10 @@ def said(text: str) -> dict[str, Any] | None:
         ("    grads-all-reduce ...............................: 14.70", {"sync_ms": 14.7}),
         ("    batch-generator ................................: (1.5, 90.25)", {"data_ms": 90.25}),
         (
-            "time (ms) | forward-compute: 310.22 | backward-compute: 640.90 | "
-            "backward-params-all-reduce: 52.10 | batch-generator: 2.5 | optimizer: 14.80",
+            (
+                "time (ms) | forward-compute: 310.22 | backward-compute: 640.90 | "
+                "backward-params-all-reduce: 52.10 | batch-generator: 2.5 | optimizer: 14.80"
+            ),
             {"forward_ms": 310.22, "backward_ms": 640.9, "sync_ms": 52.1, "data_ms": 2.5},
         ),
         (
@@ -95,13 +101,17 @@ def said(text: str) -> dict[str, Any] | None:
             {"skipped": 1, "scale_from": 4096.0, "scale_to": 2048.0},
         ),
         (
-            "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4096.0, but "
-            "hysteresis is 2. Reducing hysteresis to 1",
+            (
+                "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4096.0, but "
+                "hysteresis is 2. Reducing hysteresis to 1"
+            ),
             {"skipped": 1, "scale_from": 4096.0, "scale_to": 4096.0},
         ),
         (
-            "  8%|# | 78/900 [01:18<13:42,  1.00s/it][2026-11-30 02:11:09,120] [deepspeed] OVERFLOW"
-            "! Rank 0 Skipping step. Attempted loss scale: 64, reducing to 32",
+            (
+                "  8%|# | 78/900 [01:18<13:42,  1.00s/it][2026-11-30 02:11:09,120] [deepspeed] OVERFLOW"
+                "! Rank 0 Skipping step. Attempted loss scale: 64, reducing to 32"
+            ),
             {
                 "step": 78,
                 "elapsed_s": 78.0,
@@ -123,8 +133,10 @@ def said(text: str) -> dict[str, Any] | None:
             {"step": 40, "loss": 3.1425, "step_ms": 512.0, "rate": 62.5},
         ),
         (
-            "epoch=0/micro_step=80/global_step=40, RunningAvgSamplesPerSec=70.1, "
-            "CurrSamplesPerSec=71.25, MemAllocated=6.5GB",
+            (
+                "epoch=0/micro_step=80/global_step=40, RunningAvgSamplesPerSec=70.1, "
+                "CurrSamplesPerSec=71.25, MemAllocated=6.5GB"
+            ),
             {"step": 40, "rate": 71.25},
         ),
         (
@@ -148,24 +160,32 @@ def said(text: str) -> dict[str, Any] | None:
             {"step": 6020, "elapsed_s": 680.0, "loss": 2.31},
         ),
         (
-            "Epoch 0: : 10%|█ | 100/1000 [02:40<12:00, reduced_train_loss=2.3, global_step=99.0, "
-            "train_step_timing in s=1.23]",
+            (
+                "Epoch 0: : 10%|█ | 100/1000 [02:40<12:00, reduced_train_loss=2.3, global_step=99.0, "
+                "train_step_timing in s=1.23]"
+            ),
             {"step": 99, "loss": 2.3, "step_ms": 1230.0},
         ),
         (
-            "Training epoch 0, iteration 9/249 | lr: 3e-06 | global_batch_size: 16 | "
-            "global_step: 9 | reduced_train_loss: 1.653 | train_step_timing in s: 2.505",
+            (
+                "Training epoch 0, iteration 9/249 | lr: 3e-06 | global_batch_size: 16 | "
+                "global_step: 9 | reduced_train_loss: 1.653 | train_step_timing in s: 2.505"
+            ),
             {"step": 9, "lr": 3e-06, "batch": 16, "loss": 1.653, "step_ms": 2505.0},
         ),
         (
-            "[rank0]:[titan] 2026-11-30 02:11:09,120 - root - INFO - step: 1,240  loss:  2.6250  "
-            "grad_norm:  0.8300  memory: 61.20GiB(77.31%)  tps: 7,104  tflops: 410.2  mfu: 41.60%",
+            (
+                "[rank0]:[titan] 2026-11-30 02:11:09,120 - root - INFO - step: 1,240  loss:  2.6250  "
+                "grad_norm:  0.8300  memory: 61.20GiB(77.31%)  tps: 7,104  tflops: 410.2  mfu: 41.60%"
+            ),
             {"step": 1240, "loss": 2.625, "grad_norm": 0.83, "rate": 7104.0},
         ),
         (
-            "[INFO|DP=0|PP=0|TP=0|gpu-021]: iteration: 70 / 900 | consumed_tokens: 73.4M | "
-            "elapsed_time_per_iteration_ms: 1.25K | tokens_per_sec: 839K | lm_loss: 7.52 | "
-            "lr: 0.0003 | grad_norm: 1.21",
+            (
+                "[INFO|DP=0|PP=0|TP=0|gpu-021]: iteration: 70 / 900 | consumed_tokens: 73.4M | "
+                "elapsed_time_per_iteration_ms: 1.25K | tokens_per_sec: 839K | lm_loss: 7.52 | "
+                "lr: 0.0003 | grad_norm: 1.21"
+            ),
             {
                 "step": 70,
                 "step_ms": 1250.0,
@@ -176,8 +196,10 @@ def said(text: str) -> dict[str, Any] | None:
             },
         ),
         (
-            '2026-11-30 02:11:09 | INFO | train_inner | {"epoch": 1, "loss": "9.525", "wps": '
-            '"61520", "num_updates": "400", "lr": "5e-05", "gnorm": "1.7", "loss_scale": "64"}',
+            (
+                '2026-11-30 02:11:09 | INFO | train_inner | {"epoch": 1, "loss": "9.525", "wps": '
+                '"61520", "num_updates": "400", "lr": "5e-05", "gnorm": "1.7", "loss_scale": "64"}'
+            ),
             {
                 "step": 400,
                 "loss": 9.525,
@@ -188,13 +210,17 @@ def said(text: str) -> dict[str, Any] | None:
             },
         ),
         (
-            "completed step: 30, seconds: 4.125, TFLOP/s/device: 180.5, Tokens/s/device: 1985.9, "
-            "total_weights: 65536, loss: 8.125",
+            (
+                "completed step: 30, seconds: 4.125, TFLOP/s/device: 180.5, Tokens/s/device: 1985.9, "
+                "total_weights: 65536, loss: 8.125"
+            ),
             {"step": 30, "step_ms": 4125.0, "rate": 1985.9, "loss": 8.125},
         ),
         (
-            "Epoch: [1]  [ 200/1000]  eta: 0:04:10  lr: 0.05  img/s: 812  loss: 4.2 (4.4)  "
-            "time: 0.3125  data: 0.0125  max mem: 9120",
+            (
+                "Epoch: [1]  [ 200/1000]  eta: 0:04:10  lr: 0.05  img/s: 812  loss: 4.2 (4.4)  "
+                "time: 0.3125  data: 0.0125  max mem: 9120"
+            ),
             {
                 "step": 1200,
                 "lr": 0.05,
@@ -222,8 +248,10 @@ def said(text: str) -> dict[str, Any] | None:
             {"bus_gb_s": 393.19, "batch": 1 << 30},
         ),
         (
-            '"coll_perf": {"coll": "AllReduce", "coll_sn": 12, "coll_msg_size_bytes": 1073741824, '
-            '"coll_exec_time_us": 5012, "coll_algobw_gbs": 214.2, "coll_busbw_gbs": 401.6}',
+            (
+                '"coll_perf": {"coll": "AllReduce", "coll_sn": 12, "coll_msg_size_bytes": 1073741824, '
+                '"coll_exec_time_us": 5012, "coll_algobw_gbs": 214.2, "coll_busbw_gbs": 401.6}'
+            ),
             {"bus_gb_s": 401.6, "batch": 1 << 30},
         ),
     ],

@@ -1,0 +1,61 @@
+"""Whether one rank works longer than its siblings, by the times in one log."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from collectors.facts.subject import Subject
+from diagnostics.check import Limits, check
+from diagnostics.checks.training.given import unread
+from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
+from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.series.ranks import Straggler, named, slowest
+
+
+class StragglerLimits(Limits, frozen=True, kw_only=True):
+    """When a rank counts as slow, against the median of all."""
+
+    ratio: Annotated[float, msgspec.Meta(gt=1, description="own work over the others'")] = 1.1
+    steps: Annotated[int, msgspec.Meta(ge=3, description="steps of each rank that are needed")] = 10
+
+
+@check("training.stragglers", stage="training", faults=("straggler_rank",), proved="documented")
+def stragglers(seen: TrainingLogs, limits: StragglerLimits) -> Iterator[Statement]:
+    """No rank works longer than the others of its job.
+
+    All ranks wait for the last one, so that one slow GPU costs as much as if all were slow. Whole
+    steps are equally long on all ranks; only a rank's own work, without the wait in the
+    synchronisation, tells them apart: the slow one waits least.
+    """
+    yield from unread(seen)
+    told = 0
+    for log in seen.logs:
+        slow = slowest(log.curve.ranks, ratio=limits.ratio, steps=limits.steps)
+        reported = named(log.curve.laggards, ratio=limits.ratio, steps=limits.steps)
+        for one in slow or ([reported] if reported else []):
+            yield _finding(log, one)
+        told += len(log.curve.ranks) + bool(log.curve.laggards)
+    if told:
+        yield Well("no rank works longer than the others")
+    elif seen.logs:
+        yield NotApplicable(why="no times of single ranks are printed")
+
+
+def _finding(log: LogSeen, slow: Straggler) -> Finding:
+    than = "the fastest" if slow.siblings is None else f"the median of {slow.siblings} others"
+    return found(
+        "straggler_rank",
+        "warning",
+        Subject(kind="rank", name=str(slow.rank), rank=slow.rank),
+        "{log}: rank {rank} works {own} ms a step, {percent} % longer than {than} ({others} ms), "
+        "in {steps} steps",
+        Evidence(source=log.name, line=slow.line, text=slow.text, values={"rank": slow.rank}),
+        log=log.name,
+        rank=slow.rank,
+        own=f"{slow.own_ms:,.1f}",
+        percent=round(100 * (slow.own_ms / slow.others_ms - 1)) if slow.others_ms else 0,
+        than=than,
+        others=f"{slow.others_ms:,.1f}",
+        steps=slow.steps,
+    )
