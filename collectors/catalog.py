@@ -18,6 +18,7 @@ from collectors.gpu import (
     packages,
     pcie,
     peermem,
+    switches,
 )
 from collectors.host import (
     blocked,
@@ -107,6 +108,7 @@ SOURCES: tuple[Source, ...] = (
     source(pcie.collect),
     source(peermem.collect, period_s=SLOW_S),
     source(fabric_manager.collect, period_s=SLOW_S),
+    source(switches.collect, period_s=SLOW_S),
     source(controller.collect, period_s=MINUTE_S),
     source(sensors.collect, period_s=MINUTE_S),
     source(events.collect, period_s=MINUTE_S),

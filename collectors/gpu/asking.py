@@ -80,7 +80,10 @@ class Driver:
         self._only = [address for address in known if address not in lost]
         if self._only:
             return None
-        detail = "the driver has no GPU that is neither off the bus nor stuck in a call"
+        detail = (
+            "the driver has no GPU that is neither off the bus nor stuck in a call; "
+            "a person can have it asked with --ask-driver"
+        )
         return Missing(what=WHAT, cause=Cause.HELD_BACK, detail=detail)
 
 

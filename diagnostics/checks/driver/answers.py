@@ -242,7 +242,10 @@ def _away(gpu: Gpu, address: str | None, users: Sequence[Holder]) -> Statement:
 
 
 def _held_back(address: str) -> Unseen:
-    detail = "the kernel log says that it fell off the bus; no call is made to it"
+    detail = (
+        "the kernel log says that it fell off the bus; no call is made to it until reboot, "
+        "or by a person with --ask-driver"
+    )
     missing = Missing(what=f"GPU {address}", cause=Cause.HELD_BACK, detail=detail)
     return Unseen(missing=missing, subject=Subject(kind="gpu", name=address))
 

@@ -9,6 +9,7 @@ from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.gpu.firmware import Bios
 from collectors.gpu.health import GpuHealth, GpuReading
+from collectors.gpu.switches import INFORMATION, NvSwitches
 from collectors.network.ports import Port, Ports
 from diagnostics.check import NODE, check
 from diagnostics.checks.gpu import asked
@@ -49,15 +50,19 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
 
 @check("gpu.firmware", stage="driver", faults=("firmware_mixed",), proved="documented")
 def firmware(
-    health: GpuHealth | Missing, ports: Ports | Missing, bios: Bios | Missing
+    health: GpuHealth | Missing,
+    switches: NvSwitches | Missing,
+    ports: Ports | Missing,
+    bios: Bios | Missing,
 ) -> Iterator[Statement]:
-    """GPUs of one model, and network cards of one model, run the same firmware in this node.
+    """GPUs, NVSwitches and network cards of one model run the same firmware in this node.
 
     Another version among siblings often came with a part that was exchanged. Its limits and the
     way it handles errors differ, and what a job sees of that is one slow or odd rank.
     """
-    yield from (Unseen(missing=fact) for fact in (health, ports) if isinstance(fact, Missing))
-    groups = [*_gpus(health), *_cards(ports)]
+    facts = (health, switches, ports)
+    yield from (Unseen(missing=fact) for fact in facts if isinstance(fact, Missing))
+    groups = [*_gpus(health), *_switches(switches), *_cards(ports)]
     known = _bios(bios)
     findings = [f for what, source, devices in groups for f in _judge(what, source, devices, known)]
     findings += _boards(ports)
@@ -90,6 +95,24 @@ def _gpus(health: GpuHealth | Missing) -> Iterator[Group]:
             ]
             if len(devices) > 1:
                 yield what, source, devices
+
+
+def _switches(switches: NvSwitches | Missing) -> Iterator[Group]:
+    """Yield the switches: a baseboard has those of one kind."""
+    if isinstance(switches, Missing):
+        return
+    devices = [
+        Device(
+            subject=Subject(kind="nvswitch", name=switch.address),
+            called=f"NVSwitch {switch.address}",
+            model="this node",
+            version=switch.bios,
+        )
+        for switch in switches.switches
+        if switch.bios
+    ]
+    if len(devices) > 1:
+        yield "NVSwitch firmware", INFORMATION, devices
 
 
 def _cards(ports: Ports | Missing) -> Iterator[Group]:
