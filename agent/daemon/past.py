@@ -20,12 +20,15 @@ from collectors.facts.wanted import Wanted
 from collectors.gpu.bus import PciGpus
 from collectors.gpu.health import GpuHealth
 from collectors.gpu.nvml import GpuSnapshot
+from collectors.host.disks import DiskActivity
+from collectors.host.nfs import NfsActivity
 from collectors.host.nvme import NvmeDrives
 from collectors.jobs.expected import Before, Expected, Stated
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
 from diagnostics.checks.gpu.count import counted as gpus_counted
 from diagnostics.checks.network.expected import counted as ports_counted
+from diagnostics.series.usual import REPLAYS, RTT, WAIT, Hours
 
 NAME = "past.json"
 SETTLED_S = 3600.0
@@ -44,6 +47,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["gpudiag.past/1"] = "gpudiag.past/1"
     node: str | None = None
     numbers: dict[str, float] = {}
+    usual: dict[str, tuple[float, ...]] = {}
 
 
 class KeptPast:
@@ -67,15 +71,24 @@ class KeptPast:
         """Read the file anew: without it, all is forgotten."""
         past, self._damage = state.load(self._folder / NAME, Past)
         self._past, self._settling = past or Past(), {}
+        own = self._node in (None, self._past.node)
+        self._hours = Hours(self._past.usual if own else None)
 
     def begin(self, node: str) -> None:
         """Say how this node is called; a disk that was copied from another has another's past."""
         self._node = node
+        if self._past.node != node:
+            self._hours = Hours()
 
     @property
     def numbers(self) -> Mapping[str, float]:
         """Return what this node had."""
         return self._past.numbers if self._past.node == self._node else {}
+
+    @property
+    def usual(self) -> Mapping[str, tuple[float, ...]]:
+        """Return the means of this node's hours, by rate and part."""
+        return self._hours.means
 
     def learn(self, newest: Newest, at: float) -> None:
         """Take what is seen at *at* (monotonic seconds); keep what was so for an hour."""
@@ -87,8 +100,9 @@ class KeptPast:
             self._settling[name] = (number, since)
             if at - since >= SETTLED_S and number > kept.get(name, 0.0):
                 kept[name] = number
-        if kept != self.numbers:
-            self._past = Past(node=self._node, numbers=dict(list(kept.items())[-MOST:]))
+        if self._hours.take(rates(newest), at) or kept != self.numbers:
+            numbers = dict(list(kept.items())[-MOST:])
+            self._past = Past(node=self._node, numbers=numbers, usual=self._hours.means.copy())
             self._write()
 
     def _write(self) -> None:
@@ -108,12 +122,17 @@ class KeptPast:
         expected = await source.collect(node, wanted)
         if not isinstance(expected, Expected):
             return expected
-        return filled(expected, self.numbers, f"{self._folder / NAME}")
+        return filled(expected, self.numbers, f"{self._folder / NAME}", self.usual)
 
 
-def filled(expected: Expected, numbers: Mapping[str, float], source: str) -> Expected:
+def filled(
+    expected: Expected,
+    numbers: Mapping[str, float],
+    source: str,
+    usual: Mapping[str, tuple[float, ...]] | None = None,
+) -> Expected:
     """Return *expected* with what the node had, where nobody who goes before says a number."""
-    if not numbers:
+    if not numbers and not usual:
         return expected
     stated = {
         name: Stated(number=numbers[name], by="past", source=source, text=f"{name} = {number:g}")
@@ -128,6 +147,7 @@ def filled(expected: Expected, numbers: Mapping[str, float], source: str) -> Exp
         widths={name: int(number) for name, number in _parts(numbers, WIDTH)},
         generations={name: int(number) for name, number in _parts(numbers, GENERATION)},
         rates=dict(_parts(numbers, RATE)),
+        usual=dict(usual or {}),
     )
     return msgspec.structs.replace(expected, before=before, **stated)
 
@@ -136,27 +156,42 @@ def _parts(numbers: Mapping[str, float], kind: str) -> Iterator[tuple[str, float
     return ((name[len(kind) :], n) for name, n in numbers.items() if name.startswith(kind))
 
 
+def rates(newest: Newest) -> dict[str, float]:
+    """Return what has no limit that holds for all nodes, as it is now."""
+    found: dict[str, float] = {}
+    if not isinstance(nfs := _of(newest, NfsActivity), Missing):
+        found |= {RTT + one.point: one.rtt_ms for one in nfs.mounts if one.rtt_ms is not None}
+    if not isinstance(disks := _of(newest, DiskActivity), Missing):
+        found |= {WAIT + one.name: one.wait_ms for one in disks.disks if one.wait_ms is not None}
+    if not isinstance(health := _of(newest, GpuHealth), Missing) and health.watched_s > 0:
+        for then, now in health.watched():
+            if then.pcie.replays is not None and now.pcie.replays is not None:
+                more = max(now.pcie.replays - then.pcie.replays, 0)
+                found[REPLAYS + now.key] = more / health.watched_s
+    return found
+
+
+def _of(newest: Newest, shape: type[T]) -> T | Missing:
+    got = newest(shape)
+    assert isinstance(got, shape | Missing)
+    return got
+
+
 def seen(newest: Newest) -> dict[str, float]:
     """Return the numbers of what is seen now; what is not seen has none."""
-
-    def of(shape: type[T]) -> T | Missing:
-        got = newest(shape)
-        assert isinstance(got, shape | Missing)
-        return got
-
     numbers: dict[str, float] = {}
-    gpus = gpus_counted(of(Expected), of(PciGpus), of(GpuSnapshot))
+    gpus = gpus_counted(_of(newest, Expected), _of(newest, PciGpus), _of(newest, GpuSnapshot))
     if gpus is not None:
         numbers["gpus"] = gpus
-    if not isinstance(health := of(GpuHealth), Missing):
+    if not isinstance(health := _of(newest, GpuHealth), Missing):
         for gpu in health.answering():
             at = function(gpu.pci) if gpu.pci else gpu.key
             numbers |= {WIDTH + at: gpu.pcie.width or 0}
             numbers |= {GENERATION + at: gpu.pcie.max_generation or 0}
-    if not isinstance(ports := of(Ports), Missing):
+    if not isinstance(ports := _of(newest, Ports), Missing):
         active = [port for port in ports_counted(ports.ports) if port.active]
         numbers["ib_ports"] = len(active)
         numbers |= {RATE + port.name: port.rate_gbps or 0.0 for port in active}
-    if not isinstance(drives := of(NvmeDrives), Missing):
+    if not isinstance(drives := _of(newest, NvmeDrives), Missing):
         numbers["nvme"] = len(drives.drives)
     return {name: float(number) for name, number in numbers.items() if number}

@@ -50,13 +50,16 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
     """What the node's parts had before, by the file `source` that keeps it.
 
     `widths` are PCIe lanes and `generations` the highest one of a GPU, by its PCI address;
-    `rates` are Gb/s of a port, by its name (`mlx5_0/1`).
+    `rates` are Gb/s of a port, by its name (`mlx5_0/1`). `usual` are means of whole hours, oldest
+    first and the one that ended last at the end, by rate and part: `nfs_rtt_ms /data`,
+    `disk_wait_ms nvme0n1`, `replays_per_s 0000:1c:00.0`.
     """
 
     source: str
     widths: Mapping[str, int] = {}
     generations: Mapping[str, int] = {}
     rates: Mapping[str, float] = {}
+    usual: Mapping[str, tuple[float, ...]] = {}
 
 
 class Expected(Observation, frozen=True, kw_only=True):

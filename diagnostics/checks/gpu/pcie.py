@@ -13,6 +13,7 @@ from diagnostics.check import Limits, check
 from diagnostics.checks.gpu import asked
 from diagnostics.finding import Evidence, Finding, Severity, Statement, Well, found
 from diagnostics.knowledge.models import of_name
+from diagnostics.series.usual import REPLAYS, usual
 
 # Desktop cards also give lanes back while they idle; cards for servers keep theirs.
 DESKTOP = "GeForce"
@@ -30,6 +31,12 @@ class PcieLimits(Limits, frozen=True, kw_only=True):
     replays_per_s: Annotated[
         float, msgspec.Meta(gt=0, description="packets a second that are sent again")
     ] = 5.0
+    usual_times: Annotated[
+        float, msgspec.Meta(gt=1, description="an hour's mean against that of most hours")
+    ] = 10.0
+    usual_per_s: Annotated[
+        float, msgspec.Meta(ge=0, description="an hour's mean below this is none")
+    ] = 0.1
     busy_percent: Annotated[
         float, msgspec.Meta(gt=0, le=100, description="% of use at which the generation counts")
     ] = 50.0
@@ -62,7 +69,9 @@ def pcie(
         findings += _narrow(group, tree, had)
         for gpu in group:
             findings += _slow(gpu, before.get(gpu.key), group, limits) or _slower(gpu, had)
-    findings += [f for then, now in health.watched() if (f := _replays(then, now, health, limits))]
+    for then, now in health.watched():
+        if one := _replays(then, now, health, limits) or _unusual(now, had, limits):
+            findings.append(one)
     yield from findings
     if not told:
         yield from (asked.unread(gpu, "PCIe width") for gpu in health.answering())
@@ -230,6 +239,29 @@ def _replays(
         more=more,
         seconds=health.watched_s,
         total=now.pcie.replays,
+    )
+
+
+def _unusual(gpu: GpuReading, had: Before | None, limits: PcieLimits) -> Finding | None:
+    """Return that a link repeated more in the last hour than this node's hours have."""
+    known = None if had is None else usual(had.usual.get(REPLAYS + gpu.key, ()))
+    if had is None or known is None or not known.above(limits.usual_times, limits.usual_per_s):
+        return None
+    return found(
+        "pcie_replay_rate",
+        "info" if known.provisional else "warning",
+        asked.subject(gpu),
+        "GPU {gpu} sent {lately} PCIe packets a second again in the last hour, and {middle} in "
+        "most hours before",
+        Evidence(
+            source=had.source,
+            text=REPLAYS + gpu.key,
+            values={"hours": known.hours, "provisional": known.provisional},
+        ),
+        variant="usual",
+        gpu=asked.named(gpu),
+        lately=round(known.lately, 2),
+        middle=round(known.middle, 2),
     )
 
 

@@ -5,16 +5,20 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.host.disks import PATH, Disk, DiskActivity
-from diagnostics.check import Limits, check
+from collectors.jobs.expected import Expected
+from diagnostics.check import check
+from diagnostics.checks.storage.usual import UsualLimits, slower
 from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
+from diagnostics.series.usual import WAIT
 
 MIB = 2**20
 BUSY_PERCENT = 95.0
 
 
-class LatencyLimits(Limits, frozen=True, kw_only=True):
+class LatencyLimits(UsualLimits, frozen=True, kw_only=True):
     """When a disk is slow, and when it is only busy."""
 
     wait_ms: Annotated[float, msgspec.Meta(gt=0, description="mean time of a request")] = 500.0
@@ -28,7 +32,9 @@ class LatencyLimits(Limits, frozen=True, kw_only=True):
 
 
 @check("storage.latency", stage="processes", faults=("disk_latency_high",), proved="recorded")
-def latency(seen: DiskActivity, limits: LatencyLimits) -> Iterator[Statement]:
+def latency(
+    seen: DiskActivity, expected: Expected | Missing, limits: LatencyLimits
+) -> Iterator[Statement]:
     """Local disks answer within half a second while they are not loaded.
 
     Loaders and checkpoints wait for them. A disk that moves much is slow because it is asked much;
@@ -37,12 +43,20 @@ def latency(seen: DiskActivity, limits: LatencyLimits) -> Iterator[Statement]:
     if not seen.disks:
         yield NotApplicable(why="no local disk in /proc/diskstats")
         return
-    slow = [f for disk in seen.disks if (f := _judge(disk, seen.seconds, limits))]
+    slow = [
+        f
+        for disk in seen.disks
+        if (f := _judge(disk, seen.seconds, limits) or _slower(disk, expected, limits))
+    ]
     yield from slow
     if not slow:
         waits = [disk.wait_ms for disk in seen.disks if disk.wait_ms is not None]
         worst = f", the slowest took {max(waits):.1f} ms a request" if waits else ", none was used"
         yield Well(message=f"local disks: {len(seen.disks)}{worst}")
+
+
+def _slower(disk: Disk, expected: Expected | Missing, limits: LatencyLimits) -> Finding | None:
+    return slower(WAIT, Subject(kind="disk", name=disk.name), expected, limits)
 
 
 def _judge(disk: Disk, seconds: float, limits: LatencyLimits) -> Finding | None:

@@ -5,15 +5,19 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.host.nfs import NfsActivity, NfsMount
-from diagnostics.check import Limits, check
+from collectors.jobs.expected import Expected
+from diagnostics.check import check
+from diagnostics.checks.storage.usual import UsualLimits, slower
 from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
+from diagnostics.series.usual import RTT
 
 MIB = 2**20
 
 
-class NfsLimits(Limits, frozen=True, kw_only=True):
+class NfsLimits(UsualLimits, frozen=True, kw_only=True):
     """When an NFS server is slow, and when requests are lost on the way.
 
     No public source gives numbers. Over TCP the client sends again only after 60 s (timeo=600) or
@@ -37,7 +41,7 @@ class NfsLimits(Limits, frozen=True, kw_only=True):
     faults=("storage_hang", "disk_latency_high"),
     proved="documented",
 )
-def nfs(seen: NfsActivity, limits: NfsLimits) -> Iterator[Statement]:
+def nfs(seen: NfsActivity, expected: Expected | Missing, limits: NfsLimits) -> Iterator[Statement]:
     """NFS servers answer within half a second, and no request has to be sent again.
 
     A rank that reads its data or writes a checkpoint waits for the server, and all others for it.
@@ -46,12 +50,20 @@ def nfs(seen: NfsActivity, limits: NfsLimits) -> Iterator[Statement]:
     if not seen.mounts:
         yield NotApplicable(why="no NFS mount")
         return
-    told = [one for mount in seen.mounts if (one := _judge(mount, seen, limits))]
+    told = [
+        one
+        for mount in seen.mounts
+        if (one := _judge(mount, seen, limits) or _slower(mount, expected, limits))
+    ]
     yield from told
     if not told:
         times = [mount.rtt_ms for mount in seen.mounts if mount.rtt_ms is not None]
         worst = f", the slowest answered in {max(times):.1f} ms" if times else ", none was used"
         yield Well(f"NFS mounts: {len(seen.mounts)}{worst}")
+
+
+def _slower(mount: NfsMount, expected: Expected | Missing, limits: NfsLimits) -> Finding | None:
+    return slower(RTT, Subject(kind="mount", name=mount.point), expected, limits)
 
 
 def _judge(mount: NfsMount, seen: NfsActivity, limits: NfsLimits) -> Finding | None:

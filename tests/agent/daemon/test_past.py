@@ -24,6 +24,7 @@ from collectors.gpu.bus import PciFunction, PciGpus
 from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.gpu.health_parts import Pcie
 from collectors.gpu.nvml import Gpu, GpuSnapshot
+from collectors.host.nfs import NfsActivity, NfsMount
 from collectors.host.nvme import Drive, NvmeDrives
 from collectors.jobs.expected import Before, Expected, Stated
 from collectors.network.ports import Port, Ports
@@ -224,6 +225,32 @@ def test_no_file_breaks_what_is_expected(numbers: dict[str, float]) -> None:
     told = filled(Expected(), numbers, "past.json")
 
     assert told == msgspec.json.decode(msgspec.json.encode(told), type=Expected)
+
+
+def test_rates_are_kept_by_the_hour(past: KeptPast, tmp_path: Path) -> None:
+    """The hours of servers, disks and links outlive the agent, and are another node's no more."""
+    mount = NfsMount(
+        point="/data",
+        source="store-1:/data",
+        operations=9,
+        resent=0,
+        timeouts=0,
+        bytes_per_s=1.0,
+        rtt_ms=4.0,
+    )
+    seen: Facts = {NfsActivity: NfsActivity(seconds=1.0, mounts=(mount,))}
+    facts: Facts = {**node(gpus=1), **seen}
+    learn(past, facts, hours=2)
+    past.close(10.0)
+    again = KeptPast(tmp_path)
+    again.begin("gpu-017")
+    copied = KeptPast(tmp_path)
+    copied.begin("gpu-018")
+    told = [filled(Expected(), {}, "past.json", kept.usual).before for kept in (again, copied)]
+
+    assert [{"nfs_rtt_ms /data": (4.0, 4.0)}, None] == [
+        None if before is None else before.usual for before in told
+    ]
 
 
 def test_the_walk_warns_of_what_the_node_had(past: KeptPast) -> None:
