@@ -67,6 +67,7 @@ class Reading:
     def _begin(self) -> Search:
         head, self._head = self._head, b""
         search = self._search = Search(form(head))
+        self._drawing.head(head)
         self._scan(head, search)
         return search
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from diagnostics.series.configuration import Settings
 from diagnostics.series.point import Numbers, Point
 
 QUOTED = 600
@@ -60,6 +61,7 @@ class Drawn:
         self.bad = 0
         self._quotes: dict[str, Quote] = {}
         self.laggards: deque[Laggard] = deque(maxlen=LAST_STEPS)
+        self.settings = Settings()
         self._leader: int | None = None
         self._bar: int | None = None
         self._clock: tuple[int, float] | None = None
@@ -71,6 +73,7 @@ class Drawn:
         other.points, other.micro = list(self.points), deque(self.micro, self.micro.maxlen)
         other.bad, other._quotes = self.bad, dict(self._quotes)
         other.laggards.extend(self.laggards)
+        other.settings = self.settings.copy()
         other._leader, other._bar, other._clock = self._leader, self._bar, self._clock
         other._work = {
             rank: (deque(times, LAST_STEPS), line, text)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from diagnostics.series import configuration
 from diagnostics.series.forms import bandwidth, bars, deepspeed, megatron, pairs
 from diagnostics.series.point import Numbers
 
@@ -16,6 +17,7 @@ ANCHORS = tuple(
             *pairs.ANCHORS,
             *bars.ANCHORS,
             *bandwidth.ANCHORS,
+            *configuration.ANCHORS,
         )
     )
 )

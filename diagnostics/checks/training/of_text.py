@@ -7,6 +7,7 @@ from diagnostics.check import Check
 from diagnostics.checks.training import (
     bandwidth,
     collectives,
+    configuration,
     data_loading,
     files,
     gradient_sync,
@@ -40,4 +41,5 @@ OF_TEXT: tuple[Check, ...] = (
     data_loading.data_loading,
     stragglers.stragglers,
     bandwidth.bandwidth,
+    configuration.configuration,
 )

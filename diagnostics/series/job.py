@@ -1,0 +1,104 @@
+"""A run as the document holds it: its curves, its settings, and where something happened."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from diagnostics.series.configuration import Configuration
+from diagnostics.series.curve import Curve
+from diagnostics.series.point import Point
+
+# The curves of a document, in the order in which they are drawn.
+CURVES = (
+    *("loss", "grad_norm", "loss_scale", "lr", "step_ms", "rate", "sync_ms", "sync_least_ms"),
+    *("gather_ms", "data_ms", "forward_ms", "backward_ms", "bus_gb_s"),
+)
+MOST = 20_000
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """One curve: of the lines that hold it each `every`th was read; a step is null if not printed.
+
+    A number that is not finite stands as "nan", "inf" or "-inf".
+    """
+
+    every: int = 1
+    step: tuple[int | None, ...] = ()
+    value: tuple[float, ...] = ()
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding on the curves: its fault, the line that it quotes, and that line's step."""
+
+    fault: str
+    severity: str
+    line: int
+    step: int | None = None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. `job` is its id where the scheduler is known, `log` the text that was read."""
+
+    job: str | None = None
+    log: str | None = None
+    framework: str | None = None
+    ranks: int | None = None
+    last_step: int | None = None
+    stuck: bool | None = None
+    settings: Mapping[str, Any] = {}
+    marks: tuple[Mark, ...] = ()
+    series: Mapping[str, Series] = {}
+
+
+def job(log: str, curve: Curve, told: Iterable[tuple[str, str, int]], most: int = MOST) -> Job:
+    """Return the run of one log; *told* are the fault, severity and line of its findings."""
+    points = _thinned(curve, most)
+    steps = [point.step for point in curve.points if point.step is not None]
+    marks = tuple(
+        Mark(fault=fault, severity=severity, line=line, step=_step(curve.points, line))
+        for fault, severity, line in sorted(set(told), key=lambda one: (one[2], one[0]))
+    )
+    every = max(curve.every, -(-len(curve.points) // most))
+    return Job(
+        log=log,
+        framework=curve.framework,
+        ranks=curve.settings.world or len(curve.ranks) or None,
+        last_step=steps[-1] if steps else None,
+        settings=_settings(curve.settings),
+        marks=marks,
+        series={name: one for name in CURVES if (one := _series(points, name, every)).value},
+    )
+
+
+def _thinned(curve: Curve, most: int) -> Sequence[Point]:
+    """Return the points at one distance; the curve has its last ones in full."""
+    points = curve.points
+    if curve.every > 1 or len(points) > most:
+        stride = -(-len(points) // most)
+        points = points[len(points) % stride :: stride]
+    return points
+
+
+def _series(points: Sequence[Point], name: str, every: int) -> Series:
+    have = [(p.step, value) for p in points if (value := getattr(p, name)) is not None]
+    return Series(
+        every=every, step=tuple(step for step, _ in have), value=tuple(value for _, value in have)
+    )
+
+
+def _step(points: Sequence[Point], line: int) -> int | None:
+    """Return the step of the point that was printed at, or last before, a line."""
+    before = [p for p in points if p.line is not None and p.line <= line and p.step is not None]
+    return before[-1].step if before else None
+
+
+def _settings(settings: Configuration) -> dict[str, Any]:
+    said: dict[str, Any] = msgspec.to_builtins(settings)
+    said.pop("lines", None)
+    return {
+        name: value
+        for name, value in said.items()
+        if not isinstance(value, float) or math.isfinite(value)
+    }
