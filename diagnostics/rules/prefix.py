@@ -33,7 +33,7 @@ TAGGED_RANK = re.compile(r"\s{0,6}(\d{1,6}): |\[(?:[\w.-]{1,80}@)?\d{1,6},(\d{1,
 FILE_RANK = re.compile(r"(?i:rank)[_-]?(\d{1,6})(?:[._/-]|$)")
 
 NCCL = re.compile(
-    r"(?:^|[\s:>\])])(?P<host>[A-Za-z0-9][\w.-]{0,63}):(?P<pid>\d{1,10}):\d{1,10} "
+    r"(?:^|[\s:>\])])(?P<host>[A-Za-z0-9][\w.-]{0,63}):(?P<pid>\w{1,10})(?::\w{1,10})? "
     r"\[(?P<local_gpu>\d{1,3})\] "
 )
 LOCAL = re.compile(r"\[default(?P<local_rank>\d{1,3})\]:")

@@ -18,7 +18,8 @@ from typing import Literal
 
 Hand = Literal["kernel", "program", "unknown"]
 
-SINCE = rb"\[[ ]{0,7}\d{1,10}\.\d{6}\](?:\[[ ]{0,6}[TC]\d{1,7}\])?"
+# Ten digits would be 32 years: UCX stamps its lines so, with the wall clock.
+SINCE = rb"\[[ ]{0,7}\d{1,9}\.\d{6}\](?:\[[ ]{0,6}[TC]\d{1,7}\])?"
 STAMP = re.compile(
     rb"[ ]?(?:(?P<kmsg>\d{1,5},\d{1,18},\d{1,18},[^;\n]{0,200};)"
     rb"|(?P<level><\d{1,5}>|[a-z]{2,8}[ ]{0,6}:[a-z]{2,7}[ ]{0,6}:[ ])?"

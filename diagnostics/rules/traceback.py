@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from diagnostics.rules import prefix
 from diagnostics.rules.line import LINE_CAP, Line, decoded
 
 # What has to be seen for it, in the reading's one pass.
@@ -27,6 +28,7 @@ FRAME = re.compile(
     r'(?P<front>.{0,200}?)  File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7})'
     r", in (?P<function>.{1,100})"
 )
+DIGIT = re.compile(r"\d")
 EXCEPTION = re.compile(r"[A-Za-z_][\w.]{1,120}(?:: |$)")
 LIBRARY = re.compile(
     r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|/python\d\.\d{1,2}/(?!.*/)|^<|/bin/(?:torchrun|accelerate|deepspeed)$"
@@ -63,10 +65,12 @@ class Raised(msgspec.Struct, frozen=True):
 
 
 class _Open:
-    """A traceback that is being read."""
+    """A traceback that is being read; *front* stands before its head."""
 
-    def __init__(self, *, ignored: bool) -> None:
-        self.front: str | None = None
+    def __init__(self, front: str, *, ignored: bool) -> None:
+        self.writer = prefix.rank(front)
+        self.front: tuple[object, ...] | None = None
+        self.width = 0
         self.own: Frame | None = None
         self.last: Frame | None = None
         self.lines = 0
@@ -76,19 +80,28 @@ class _Open:
         """Take one line below the head; return the exception once it is there."""
         self.lines += 1
         if hit := FRAME.match(text):
-            if self.front is None:
-                self.front = hit["front"]
-            if hit["front"] == self.front:
-                frame = Frame(hit["file"], int(hit["line"]), hit["function"])
-                self.last = frame
-                self.own = self.own if LIBRARY.search(frame.file) else frame
+            self._frame(hit, _front(hit["front"]))
             return None
-        if self.front is None or not text.startswith(self.front):
+        if self.front is None or _front(text[: self.width]) != self.front:
             return None
-        rest = text[len(self.front) :]
+        rest = text[self.width :]
         if rest[:1] in (" ", "\t", "") or not EXCEPTION.match(rest):
             return None
         return Raised(Line(number, text), rest, self.own or self.last)
+
+    def _frame(self, hit: re.Match[str], front: tuple[object, ...]) -> None:
+        if self.front is None and self.writer in (None, front[0]):
+            self.front, self.width = front, len(hit["front"])
+        if front == self.front:
+            frame = Frame(hit["file"], int(hit["line"]), hit["function"])
+            self.last = frame
+            self.own = self.own if LIBRARY.search(frame.file) else frame
+
+
+def _front(text: str) -> tuple[object, ...]:
+    """Return what the lines of one writer have in common: the times in them differ."""
+    shape = DIGIT.sub("0", text)
+    return prefix.rank(text), shape, *prefix.origin(text).items()
 
 
 class Tracebacks:
@@ -105,8 +118,9 @@ class Tracebacks:
             return None
         self._count += 1
         before = piece[max(piece.rfind(b"\n", 0, max(start - 1, 0)) + 1, start - 400) : start]
-        self._open = _Open(ignored=IGNORED in before)
         end = piece.find(b"\n", start)
+        head = decoded(piece[start : end if end >= 0 else len(piece)][:LINE_CAP])
+        self._open = _Open(head.partition(HEAD)[0], ignored=IGNORED in before)
         return self._read(piece, end + 1, number + 1) if end >= 0 else None
 
     def more(self, piece: bytes, number: int) -> Raised | None:

@@ -26,6 +26,8 @@ FAULTS = (
 # A time that is known to hours says not when a collective began.
 EXACT_S = 14 * 3600.0
 SHOWN = 4
+# Reports that name who did not come.
+ABSENT = frozenset({"collective.desync_behind", "collective.never_joined"})
 
 
 @check("training.collectives", stage="training", faults=FAULTS, proved="documented")
@@ -39,8 +41,11 @@ def collectives(seen: TrainingLogs) -> Iterator[Statement]:
     for log in seen.logs:
         story = Story(log)
         for hits in story.of(FAULTS):
-            more = _waited(log, hits) if hits[0].fault == "nccl_collective_timeout" else ""
-            yield finding(log, hits, story.severity(hits), more)
+            more, absent = "", []
+            if hits[0].fault == "nccl_collective_timeout":
+                more = _waited(log, hits)
+                absent = [hit for hit in story.hits if hit.rule in ABSENT]
+            yield finding(log, hits, story.severity(hits), more, absent)
             told = True
     if not told:
         yield nothing(seen, "that ranks waited for each other in vain")

@@ -13,7 +13,6 @@ from diagnostics.incidents.training import (
     CONNECTIONS,
     ENDS,
     FOLDED,
-    OWN_CODE,
     WORDS_OF_PYTHON,
 )
 from diagnostics.rules.fold import Hit
@@ -100,8 +99,17 @@ def nothing(seen: TrainingLogs, what: str) -> Statement:
     return NotApplicable(why="the log is empty" if seen.logs else "no log was given: --log FILE")
 
 
-def finding(log: LogSeen, hits: Sequence[Hit], severity: Severity, more: str = "") -> Finding:
-    """Return one finding for all lines of one fault; the first of them is its sentence."""
+def finding(
+    log: LogSeen,
+    hits: Sequence[Hit],
+    severity: Severity,
+    more: str = "",
+    others: Sequence[Hit] = (),
+) -> Finding:
+    """Return one finding for all lines of one fault; the first of them is its sentence.
+
+    *others* are lines of other faults that say more of this one.
+    """
     first = hits[0]
     name = first.rule.partition(".")[2]
     about = subject(log, hits)
@@ -111,11 +119,12 @@ def finding(log: LogSeen, hits: Sequence[Hit], severity: Severity, more: str = "
         about,
         f"{{who}}: {first.template}{more}",
         *evidence(log, hits),
+        *evidence(log, others),
         kind=first.kind,
         variant=name if name != first.fault else "",
         rule=first.rule,
         count=sum(hit.count for hit in hits),
-        confidence=0.6 if first.severity == "warning" and first.fault not in OWN_CODE else 0.9,
+        confidence=0.6 if all(hit.severity == "warning" for hit in hits) else 0.9,
         first_seen=first.first_seen if first.time_error_s and first.time_error_s <= 1 else None,
         remedies=tuple(dict.fromkeys(hit.remedy for hit in hits if hit.remedy)),
         **{"who": named_ranks(about), **first.values},
