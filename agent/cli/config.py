@@ -1,6 +1,7 @@
 """`gpudiag config`: is the settings file right, and what holds in the end."""
 
 import json
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from agent.cli.run import SETTINGS, open_node
+from agent.settings.environment import given, laid_over
 from agent.settings.load import load
 
 
@@ -31,16 +33,17 @@ def check(file: str) -> int:
 @click.option("--config", "file", metavar="FILE", default=SETTINGS, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def show(*, file: str, as_json: bool) -> int:
-    """Print every setting with its value and where it came from."""
+    """Print every setting with its value and where it came from: file, variable or default."""
     from agent.settings.model import File  # noqa: PLC0415 - pydantic, for this page alone
 
     load(file, must_exist=file != SETTINGS)
     path = Path(file)
     said: dict[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
     named = dict(_flat(said))
-    holds = dict(_flat(File.read(said, file).model_dump(mode="json")))
+    over = given(os.environ)
+    holds = dict(_flat(File.read(laid_over(said, os.environ), file).model_dump(mode="json")))
     rows = {
-        key: {"value": value, "from": file if _said(key, named) else "default"}
+        key: {"value": value, "from": over.get(key, file if _said(key, named) else "default")}
         for key, value in holds.items()
     }
     if as_json:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent.cli.errors import Mistake
+from agent.settings.environment import laid_over, names
 from collectors.facts.wanted import Expect, Peer, Wanted
 from diagnostics.catalog import WALK
 from diagnostics.check import Limits
@@ -65,7 +66,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(path: str, *, must_exist: bool = False) -> Settings:
-    """Return the settings of *path*; an absent file means the defaults, unless it was named."""
+    """Return the settings of *path* with those of the environment over them.
+
+    An absent file means the defaults, unless it was named.
+    """
     try:
         text = Path(path).read_text("utf-8")
     except FileNotFoundError:
@@ -73,18 +77,19 @@ def load(path: str, *, must_exist: bool = False) -> Settings:
             raise Mistake(
                 f"cannot read {path}: no such file", "give the settings file's path"
             ) from None
-        return Settings()
+        return parse("", path, os.environ)
     except (OSError, UnicodeDecodeError) as problem:
         raise Mistake(f"cannot read {path}: {problem}", "make it readable UTF-8 text") from None
-    settings = parse(text, path)
+    settings = parse(text, path, os.environ)
     if settings.tools:
         _trusted(path)
     return settings
 
 
-def parse(text: str, path: str) -> Settings:
-    """Return the settings that *text* states; *path* is what an error names."""
-    if not text.strip():
+def parse(text: str, path: str, environment: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings that *text* and *environment* state; *path* is what an error names."""
+    given = environment or {}
+    if not text.strip() and not names(given):
         return Settings()
     from agent.settings.model import File  # noqa: PLC0415 - pydantic costs start-up, a file may be absent
 
@@ -92,7 +97,7 @@ def parse(text: str, path: str) -> Settings:
         table: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise Mistake(f"{path}: {problem}", "correct the line and repeat the command") from None
-    file = File.read(table, path)
+    file = File.read(laid_over(table, given), path)
     return Settings(
         peers=tuple(Peer(**peer.model_dump()) for peer in file.network.peers),
         sample_s=file.walk.sample_s,

@@ -26,6 +26,18 @@ def test_each_setting_says_where_it_is_from(tmp_path: Path) -> None:
     ) == (shown["agent.walk_s"], shown["hook.drain"], shown["agent.metrics"])
 
 
+def test_a_variable_is_where_a_setting_is_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the environment gives is shown with the variable's name, also over the file's value."""
+    file = tmp_path / "gpudiag.toml"
+    file.write_text("[agent]\nwalk_s = 60\n")
+    monkeypatch.setenv("GPUDIAG_AGENT_WALK_S", "90")
+    shown = json.loads(gpudiag("show", "--json", "--config", str(file)).stdout)
+
+    assert {"value": 90.0, "from": "GPUDIAG_AGENT_WALK_S"} == shown["agent.walk_s"]
+
+
 @pytest.mark.parametrize(
     ("text", "error", "hint"),
     [
