@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 import msgspec
 
+from agent.cli.beside import Taken, ages, sources, taken
 from agent.cli.errors import Mistake
+from agent.cli.local import SOCKET
 from agent.knowledge import SITE, Site, known, site
 from agent.settings.load import Settings, load, parse
-from agent.walk.report import build
+from agent.walk.report import aged, build
 from agent.walk.walk import Selection, walk
 from collectors.facts.answers import Files
 from collectors.node.protocol import Node
@@ -66,6 +68,7 @@ RULES = f"{SITE}/*.toml"
     help="Colour (default: auto).",
 )
 @click.option("--config", "config", metavar="FILE", help=f"Settings (default: {SETTINGS}).")
+@click.option("--socket", "path", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
 def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES names
     *,
     stages: tuple[str, ...],
@@ -80,6 +83,7 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
     ascii_only: bool,
     color: str,
     config: str | None,
+    path: str,
 ) -> int:
     """Walk this node: incidents first, then the four stages, then what to do.
 
@@ -91,8 +95,13 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
     settings = load(config or SETTINGS, must_exist=config is not None)
     node, settings, logs = open_node(replay, root, settings, logs)
     selection = Selection(stages=stages, checks=checks)
+    seen: Taken = {}
+    if replay is None and root is None:
+        in_turns(node, path)
+        # Who wants the driver asked whatever is known of it wants no older word of it.
+        seen = {} if ask_driver else taken(path)
     document = asyncio.run(
-        diagnose(node, settings, selection, logs, strict=strict, ask_driver=ask_driver)
+        diagnose(node, settings, selection, logs, strict=strict, ask_driver=ask_driver, seen=seen)
     )
     if as_json:
         sys.stdout.write(document.encode().decode() + "\n")
@@ -101,6 +110,14 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
 
         show(document, everything=show_all, ascii_only=ascii_only, color=color)
     return STATUS[document.verdict]
+
+
+def in_turns(node: Node, socket: str) -> None:
+    """Let this node ask the BMC, the driver and SMART in turns with the agent of *socket*."""
+    from collectors.node.live import Live  # noqa: PLC0415 - see open_node
+
+    if isinstance(node, Live):
+        node.take_turns(str(Path(socket).parent / "locks"))
 
 
 def open_node(
@@ -152,20 +169,23 @@ async def diagnose(
     *,
     strict: bool,
     ask_driver: bool = False,
+    seen: Taken | None = None,
 ) -> Document:
-    """Walk the node once and return the document."""
+    """Walk the node once and return the document; what was *seen* is not asked again."""
     try:
         started, began = node.now(), node.monotonic()
         identity = await node.identity()
         wanted = settings.wanted(logs, ask_driver=ask_driver)
-        walked = await walk(node, wanted, selection, settings.limits)
-        return build(
+        given = seen or {}
+        walked = await walk(node, wanted, selection, settings.limits, sources(given))
+        document = build(
             walked,
             identity,
             started=started,
             seconds=node.monotonic() - began,
             strict=strict,
         )
+        return aged(document, ages(given))
     finally:
         await node.close()
 

@@ -12,11 +12,23 @@ def draw(document: Document, *, width: int, ascii_only: bool, everything: bool) 
     """Return the whole page as lines."""
     page = Page(document, width=width, ascii_only=ascii_only, everything=everything)
     parts = [verdict(page), incidents(page), stages(page), _plan(page)]
-    parts += [part for part in (unseen_as_user(page), notes(page), _more(page)) if part]
+    parts += [
+        part for part in (_older(page), unseen_as_user(page), notes(page), _more(page)) if part
+    ]
     lines: list[Line] = []
     for part in parts:
         lines += [(), *part] if lines else part
     return lines
+
+
+def _older(page: Page) -> list[Line]:
+    """Return what was not looked at for this walk, and how old it is."""
+    ages = {c.check: c.age_s for s in page.document.stages for c in s.checks if c.age_s is not None}
+    if not ages:
+        return []
+    checks = "1 check rests" if len(ages) == 1 else f"{len(ages)} checks rest"
+    text = f"{checks} on what the agent of this node saw up to {max(ages.values()):.0f} s ago"
+    return [page.text(text, indent=0)]
 
 
 def _plan(page: Page) -> list[Line]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from collectors.facts.observation import Cause, Missing
 from collectors.helpers.link import TERM_S, Link, Unreachable
+from collectors.helpers.turn import Turn
 
 MOST_STUCK = 2
 
@@ -22,7 +23,8 @@ class Helper:
     A late answer costs the process its life. One that KILL does not end sits in the kernel; it is
     left behind and counted, and after two of them no other is started, so that a dead driver costs
     a few processes and not one a minute. *where* tells where in the kernel a late one stands. With
-    *give_back* the process is kept no longer than a question takes, and then handed to it.
+    *turn* no other program asks meanwhile. With *give_back* the process is kept no longer than a
+    question takes, and then handed to it.
     """
 
     def __init__(
@@ -31,11 +33,13 @@ class Helper:
         link: Open,
         where: Where | None = None,
         give_back: GiveBack | None = None,
+        turn: Turn | None = None,
     ) -> None:
         self.resource = resource
         self._open = link
         self._where = where
         self._give_back = give_back
+        self._turn = turn
         self._link: Link | None = None
         self._left: list[Link] = []
         self._lock = asyncio.Lock()
@@ -67,7 +71,7 @@ class Helper:
         """Return the verb's answer, or Missing with the reason and where the call stood."""
         asked = False
         try:
-            async with asyncio.timeout(deadline_s), self._lock:
+            async with asyncio.timeout(deadline_s), self._lock, self._alone():
                 if (refused := self._refused(verb)) is not None:
                     return refused
                 asked = True
@@ -76,7 +80,7 @@ class Helper:
                 self._hand_back()
         except TimeoutError:
             stuck = await self._parted() if asked else None
-            return self._missing(verb, Cause.TIMEOUT, f"no answer in {deadline_s:g} s", stuck)
+            return self._missing(verb, Cause.TIMEOUT, self._late(deadline_s), stuck)
         except Unreachable as problem:
             return self._missing(verb, Cause.DENIED, str(problem))
         except (OSError, EOFError) as problem:
@@ -87,6 +91,14 @@ class Helper:
             if asked:
                 self._let_go()
         return await self._read(verb, reply)
+
+    def _alone(self) -> contextlib.AbstractAsyncContextManager[None]:
+        return contextlib.nullcontext() if self._turn is None else self._turn.held()
+
+    def _late(self, deadline_s: float) -> str:
+        if self._turn is not None and self._turn.elsewhere:
+            return f"another program of gpudiag has been asking it for {deadline_s:g} s"
+        return f"no answer in {deadline_s:g} s"
 
     def _refused(self, verb: str) -> Missing | None:
         if self._held_back is not None:

@@ -15,6 +15,7 @@ from collectors.helpers.forked import Forks
 from collectors.helpers.helper import Helper, Open
 from collectors.helpers.link import Child, Connection
 from collectors.helpers.pool import Pool
+from collectors.helpers.turn import Turn
 from collectors.node.command import Commands
 from collectors.node.kinds import DRIVER, KINDS, resource
 from collectors.node.protocol import Identity, LogText
@@ -27,6 +28,8 @@ CHILDREN = "collectors.helpers.children"
 FORKED = ("reader", "interfaces")
 # What a busy moment needed beside them is ended sooner than helpers that keep something.
 WAIT_S = 20.0
+# Resources that bear one question at a time, whichever program of ours asks.
+ONE_AT_A_TIME = ("nvml", "bmc", "smart")
 # It goes on reading where it stopped, so that it keeps its helper.
 KEPT = ("kernel_log",)
 
@@ -34,6 +37,11 @@ KEPT = ("kernel_log",)
 def child_argv(name: str) -> tuple[str, ...]:
     """Return the command line of a helper: isolated from the user's environment."""
     return (sys.executable, "-I", "-m", f"{CHILDREN}.{name}")
+
+
+def _thing(resource: str) -> str:
+    """Return `smart` of `smart:/dev/nvme0`."""
+    return resource.partition(":")[0]
 
 
 class Live:
@@ -54,6 +62,12 @@ class Live:
         self._helpers: dict[str, Helper] = {}
         self._forks: Forks | None = None
         self._pools: dict[str, Pool] = {}
+        self._turns: dict[str, Turn] = {}
+
+    def take_turns(self, folder: str) -> None:
+        """Ask what bears one at a time in turns with others; opens files, so before a loop runs."""
+        opened = {name: Turn.open(folder, name) for name in ONE_AT_A_TIME}
+        self._turns = {name: turn for name, turn in opened.items() if turn is not None}
 
     def share_helpers(self) -> None:
         """Fork helpers from one process, and let all resources share them: for who runs long."""
@@ -127,7 +141,7 @@ class Live:
         name = f"unit:{resource(kind, args)}"
         if name not in self._helpers:
             opened = partial(Connection.open, self._reader_socket)
-            self._helpers[name] = self._pooled("unit", kind, opened)
+            self._helpers[name] = self._pooled("unit", kind, opened, _thing(resource(kind, args)))
         got = await self._helpers[name].ask(kind, deadline_s=deadline_s, **args)
         if isinstance(got, Missing) and got.cause is Cause.DENIED:
             return self._denied(kind, f"only root sees this, and {got.detail}")
@@ -152,17 +166,20 @@ class Live:
                 argv += ("--tools", json.dumps(dict(self._tools)))
             start: Open = partial(Child.start, argv)
             if self._forks is None or child not in FORKED:
-                self._helpers[name] = Helper(name, start, where=self._where)
+                turn = self._turns.get(_thing(name))
+                self._helpers[name] = Helper(name, start, where=self._where, turn=turn)
             else:
-                self._helpers[name] = self._pooled("own", name, self._forks.start)
+                self._helpers[name] = self._pooled("own", name, self._forks.start, _thing(name))
         return self._helpers[name]
 
-    def _pooled(self, pool: str, name: str, start: Open) -> Helper:
+    def _pooled(self, pool: str, name: str, start: Open, thing: str) -> Helper:
         """Return a helper that takes its process from the pool, where there is one for it."""
         where = self._where if pool == "own" else None
+        turn = self._turns.get(thing)
         if pool not in self._pools or name in KEPT:
-            return Helper(name, start, where=where)
-        return Helper(name, self._pools[pool].take, where=where, give_back=self._pools[pool].put)
+            return Helper(name, start, where=where, turn=turn)
+        shared = self._pools[pool]
+        return Helper(name, shared.take, where=where, give_back=shared.put, turn=turn)
 
     async def _where(self, pid: int) -> str:
         """Say where in the kernel a stuck helper stands."""
@@ -231,7 +248,9 @@ class Live:
         """Let go of all helpers and tools at once; done within 5 s."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._commands.close())
-            for one in (*self._helpers.values(), *self._pools.values()):
-                group.create_task(one.close())
+            for helper in self._helpers.values():
+                group.create_task(helper.close())
+            for pool in self._pools.values():
+                group.create_task(pool.close())
             if self._forks is not None:
                 group.create_task(self._forks.close())

@@ -41,44 +41,49 @@ def test_without_a_file_the_environment_holds(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "what", "hint"),
+    ("name", "value", "said"),
     [
         (
             "GPUDIAG_AGENT_WALKS",
             "60",
-            "environment: GPUDIAG_AGENT_WALKS: unknown key",
-            "did you mean GPUDIAG_AGENT_WALK_S?",
+            ("environment: GPUDIAG_AGENT_WALKS: unknown key", "did you mean GPUDIAG_AGENT_WALK_S?"),
         ),
         (
             "GPUDIAG_TOOLS_IPMITOOL",
             "/usr/bin/ipmitool",
-            "environment: GPUDIAG_TOOLS_IPMITOOL: unknown key",
-            "gpudiag config show lists the settings",
+            (
+                "environment: GPUDIAG_TOOLS_IPMITOOL: unknown key",
+                "gpudiag config show lists the settings",
+            ),
         ),
         (
             "GPUDIAG_AGENT_WALK_S",
             "soon",
-            "GPUDIAG_AGENT_WALK_S: agent.walk_s: Input should be a valid number",
-            "correct the key",
+            (
+                "GPUDIAG_AGENT_WALK_S: agent.walk_s: Input should be a valid number",
+                "correct the key",
+            ),
         ),
         (
             "GPUDIAG_REPORT_SPOOL_MIB",
             "0",
-            "GPUDIAG_REPORT_SPOOL_MIB: report.spool_mib: Input should be greater",
-            "correct the key",
+            (
+                "GPUDIAG_REPORT_SPOOL_MIB: report.spool_mib: Input should be greater",
+                "correct the key",
+            ),
         ),
     ],
 )
 def test_a_mistake_names_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, what: str, hint: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: tuple[str, str]
 ) -> None:
     """An unknown variable, and a value that cannot be one, are errors with the variable's name."""
     with pytest.raises(Mistake) as mistake:
         loaded(monkeypatch, tmp_path / "none", **{name: value})
 
     assert (True, True) == (
-        mistake.value.what.startswith(what),
-        mistake.value.hint.startswith(hint),
+        mistake.value.what.startswith(said[0]),
+        mistake.value.hint.startswith(said[1]),
     )
 
 
