@@ -22,12 +22,44 @@ NAME = "gpudiag-nvml"
 # Without persistence the driver keeps the GPUs initialised for as long as somebody has it open.
 IDLE_S = 5.0
 
+# A list of processes holds for so long; a context alone takes some hundred MiB.
+LISTED_S = 30.0
+COME_BYTES = 64 << 20
+
 # NVML_VALUE_NOT_AVAILABLE of the C header.
 NOT_AVAILABLE = 0xFFFF_FFFF_FFFF_FFFF
 
 
 # A GPU's index and handle in, what it says out.
 Read = Callable[[int, Any], dict[str, Any]]
+
+
+class Processes:
+    """Lists of processes, for which the driver stops all its users: one of each GPU in 30 s.
+
+    An empty list does not hold where memory was taken since: somebody has come.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told: dict[str, tuple[float, int, list[dict[str, int | None]]]] = {}
+
+    def forget(self) -> None:
+        """List anew: it is another time."""
+        self._told.clear()
+
+    def of(self, key: str, used: int, ask: Callable[[], Any]) -> list[dict[str, int | None]] | None:
+        """Return the list of a GPU that uses so much memory now; what failed is not kept."""
+        since, before, told = self._told.get(key, (0.0, 0, None))
+        come = not told and used - before > COME_BYTES
+        if told is not None and not come and self._clock() - since < LISTED_S:
+            return told
+        listed = _processes(ask())
+        if listed is None:
+            self._told.pop(key, None)
+        else:
+            self._told[key] = self._clock(), used, listed
+        return listed
 
 
 class Session:
@@ -40,6 +72,7 @@ class Session:
         self._inforom: dict[str, str | None] = {}
         self._pairs: list[dict[str, Any]] | None = None
         self.lasting = Lasting()
+        self.processes = Processes()
 
     def nvml(self, only: list[str] = []) -> dict[str, Any]:  # noqa: B006 - is never changed
         """Return versions, count and each GPU; `init_error` where NVML does not start.
@@ -47,7 +80,10 @@ class Session:
         With *only*, the GPUs at these addresses are asked and no other is touched.
         """
         with self._watch.answering():
-            return self._answer(only, lambda index, found: gpu(index, found, self._watch))
+            return self._answer(only, self._use)
+
+    def _use(self, index: int, found: Any) -> dict[str, Any]:  # noqa: ANN401 - a handle
+        return gpu(index, found, self._watch, self.processes)
 
     def nvml_health(self, only: list[str] = [], brief: bool = False) -> dict[str, Any]:  # noqa: B006, FBT001, FBT002 - never changed; the question says it by name
         """Return what each GPU says of its health; *brief* is what changes within seconds."""
@@ -132,7 +168,7 @@ def _each(only: list[str], count: int) -> list[tuple[int, str | None]]:
     return list(enumerate(only[:MOST_GPUS]))
 
 
-def gpu(index: int, found: Any, watch: Watch) -> dict[str, Any]:  # noqa: ANN401 - a handle
+def gpu(index: int, found: Any, watch: Watch, processes: Processes) -> dict[str, Any]:  # noqa: ANN401 - a handle
     """Return who a GPU is, how much it is used, and by whom."""
     failed: nvml_calls.Failed = {}
 
@@ -156,7 +192,11 @@ def gpu(index: int, found: Any, watch: Watch) -> dict[str, Any]:  # noqa: ANN401
         "memory_reserved_bytes": memory and memory.reserved,
         "utilisation_percent": None if rates is None else rates.gpu,
         "mig": None if mig is None else bool(mig[0]),
-        "processes": _processes(get("processes", pynvml.nvmlDeviceGetComputeRunningProcesses)),
+        "processes": processes.of(
+            pci or f"index {index}",
+            memory.used if memory else 0,
+            lambda: get("processes", pynvml.nvmlDeviceGetComputeRunningProcesses),
+        ),
         "failed": failed,
     }
 
@@ -221,6 +261,7 @@ def _simulated(path: str, verbs: dict[str, loop.Verb], session: Session) -> dict
     def at(seconds: float) -> None:
         simulator.origin_s = time.monotonic() - seconds
         session.lasting.forget()
+        session.processes.forget()
 
     return {"at": at, **{name: simulator.watched(verb) for name, verb in verbs.items()}}
 

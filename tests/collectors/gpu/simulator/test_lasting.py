@@ -4,9 +4,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collectors.gpu.simulator.library import Simulator
-from collectors.helpers.children.nvml import Session
+from collectors.helpers.children.nvml import COME_BYTES, LISTED_S, Processes, Session
 from collectors.helpers.children.nvml_lasting import LASTS_S, Lasting
 from collectors.helpers.children.nvml_watch import Watch
 from tests.collectors.gpu.simulator.simulated import Simulated
@@ -108,3 +110,52 @@ def test_a_driver_without_the_field_is_asked_link_by_link(simulated: Simulated) 
     links = answer["gpus"][3]["nvlink"]["links"]
 
     assert (18, [4]) == (made[STATE], [link["link"] for link in links if not link["active"]])
+
+
+LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
+JOB = "[[gpu.0.process]]\npid = 4711\nused_bytes = 71_000_000_000\n"
+
+
+def test_processes_are_listed_every_30_s_at_most(simulated: Simulated) -> None:
+    """The driver stops all its users for a list; asked every 10 s, it gives one in three."""
+    simulator, clock = simulated(f'model = "h100-sxm"\ncount = 2\n{JOB}'), Clock()
+    one = session(clock)
+    one.processes = Processes(clock)
+    made, told = [], set()
+    for seconds in (0.0, 1.0, 10.0, 11.0, 20.0, 21.0, 30.0, 31.0):
+        clock.now = seconds
+        answer, asked = calls(simulator, one.nvml)
+        made.append(asked[LIST] > 0)
+        told.add(tuple(process["pid"] for process in answer["gpus"][0]["processes"]))
+
+    assert ([True, *[False] * 5, True, False], {(4711,)}) == (made, told)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 1 << 37)), max_size=20))
+def test_a_list_is_never_old_and_never_empty_of_one_who_came(
+    looks: list[tuple[int, int]],
+) -> None:
+    """Within 30 s what is told was true; with memory taken since, "nobody" is asked again."""
+    clock, asked, before = Clock(), list[float](), 0
+    processes = Processes(clock)
+
+    def ask() -> list[object]:
+        asked.append(clock.now)
+        return []
+
+    for after, used in looks:
+        clock.now += after
+        asked_now = len(asked)
+        processes.of("0000:1c:00.0", used, ask)
+        new = len(asked) > asked_now
+        assert new or (clock.now - asked[-1] < LISTED_S and used - before <= COME_BYTES)
+        before = used if new else before
+
+
+def test_a_list_that_failed_is_asked_again(simulated: Simulated) -> None:
+    """What could not be listed is unknown, with its code, each time."""
+    simulator = simulated(f'model = "h100-sxm"\ncount = 1\n[gpu.0.call.{LIST}]\nreturns = 999\n')
+    one = session(Clock())
+    told = [calls(simulator, one.nvml)[0]["gpus"][0] for _ in range(2)]
+
+    assert [(None, 999)] * 2 == [(gpu["processes"], gpu["failed"]["processes"]) for gpu in told]
