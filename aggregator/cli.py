@@ -6,6 +6,7 @@ import gc
 import importlib
 import importlib.util
 import os
+import re
 import sqlite3
 import sys
 import time
@@ -103,6 +104,7 @@ def token() -> None:
     "--hours", type=click.FloatRange(0, 87_600, min_open=True), help="24 h for join, 90 d."
 )
 @click.option("--uses-per-node", type=click.IntRange(1, 10), default=1, help="How often one name.")
+@click.option("--url", help="Where nodes reach this server; it is put behind a join token.")
 @click.option("--node", help="The node of a credential of the role node.")
 def create(config: str | None, data: str | None, role: str, **options: Any) -> None:  # noqa: ANN401 - click's values, typed below
     """Make one and print it, this once; it works at once beside a running server."""
@@ -112,6 +114,7 @@ def create(config: str | None, data: str | None, role: str, **options: Any) -> N
     node: str | None = options["node"]
     if (role == "node") != (node is not None):
         raise Mistake("--node goes with --role node", "gpudiag-aggregator token create --help")
+    url = _joining(role, options["url"])
     chosen = settings.load(config, data=data)
     hours = options["hours"] or (24.0 if role == "join" else 24.0 * 90)
     made, text = credentials.make(
@@ -127,7 +130,16 @@ def create(config: str | None, data: str | None, role: str, **options: Any) -> N
         migrations.migrate(path)
         with closing(migrations.connect(path)) as connection:
             access.put(connection, made)
-    click.echo(text)
+    click.echo(f"{text} {url}" if url else text)
+
+
+def _joining(role: str, url: str | None) -> str | None:
+    if url is None:
+        return None
+    if role != "join" or re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", url) is None:
+        hint = "gpudiag-aggregator token create --role join --url https://agg-1:9837"
+        raise Mistake("--url goes with --role join, and is http:// or https://", hint)
+    return url.rstrip("/")
 
 
 def folder(path: Path) -> Path:

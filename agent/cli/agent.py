@@ -13,6 +13,7 @@ import click
 from agent.cli.errors import Mistake
 from agent.cli.local import SOCKET
 from agent.cli.run import SETTINGS, open_node
+from agent.settings.join import joined
 from agent.settings.load import Settings, load
 from collectors.node.live import Live
 from collectors.node.protocol import Node
@@ -101,9 +102,10 @@ def _folder(path: str) -> Path:
 
 
 def _reporting(node: Node, settings: Settings, folder: Path, log: "Log") -> "Reporting | None":
-    if settings.report.aggregator is None:
+    report = joined(settings.report)
+    if report.aggregator is None:
         return None
     # aiohttp's client is 15 MiB, for those who report.
     from agent.daemon.reporting import Reporting  # noqa: PLC0415 - see above
 
-    return Reporting(node, settings.report, folder, log)
+    return Reporting(node, report, folder, log)

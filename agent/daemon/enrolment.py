@@ -13,6 +13,7 @@ import msgspec
 
 from agent.daemon.log import Log
 from agent.outbox.worker import Worker
+from agent.settings import join
 from agent.settings.load import Report
 
 RETRY_S = 60.0
@@ -93,7 +94,7 @@ class Enrolment:
 
     async def _enrol(self) -> bool:
         try:
-            token = (await self._worker.ask(self._join.read_text)).strip()
+            token = join.parse(await self._worker.ask(self._join.read_text)).token
         except OSError as problem:
             self._tell(f"not enrolled: {self._join}: {problem.strerror}")
             return False

@@ -34,6 +34,11 @@ def call(*arguments: str) -> CompletedProcess[str]:
         (("serve", "--config", "/none/a.toml"), "cannot read /none/a.toml: no such file"),
         (("serve", "--data", "/proc/none"), "cannot make /proc/none: No such file or directory"),
         (("token", "create"), "missing option '--role'"),
+        (
+            ("token", "create", "--role", "viewer", "--url", "http://a"),
+            "--url goes with --role join",
+        ),
+        (("token", "create", "--role", "join", "--url", "agg-1"), "--url goes with --role join"),
         (("token", "create", "--role", "node"), "--node goes with --role node"),
     ],
 )
@@ -87,6 +92,14 @@ def test_token(tmp_path: Path) -> None:
     ended = call("token", "create", "--role", "admin", "--data", str(tmp_path / "new"))
     mode = stat.S_IMODE((tmp_path / "new").stat().st_mode)
     assert (True, 0o700) == (FORM.fullmatch(ended.stdout.rstrip("\n")) is not None, mode)
+
+
+def test_join_file(tmp_path: Path) -> None:
+    """With --url the output is the join file: the token, and behind it where to join."""
+    url = ("--url", "https://agg-1:9837/")
+    ended = call("token", "create", "--role", "join", "--data", str(tmp_path / "new"), *url)
+    token, where = ended.stdout.split()
+    assert (True, "https://agg-1:9837") == (FORM.fullmatch(token) is not None, where)
 
 
 @pytest.mark.serial

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Boot a whole systemd in a container over this machine's own files, with the agent's units in it.
-#   box.sh FOLDER PYTHON REPOSITORY
+#   box.sh FOLDER PYTHON REPOSITORY [UNIT]
 # FOLDER/probe is run by it and powers it off; what probe writes to /share stands in FOLDER/share.
 # Run inside `unshare --mount --propagation private`: nothing of it is seen outside.
 set -eu
-folder=$1 python=$2 repository=$3
+folder=$1 python=$2 repository=$3 unit=${4:-gpudiag-agent.service}
 root=$folder/root
 mkdir -p "$folder/over" "$root" "$folder/share"
 mount -t tmpfs tmpfs "$folder/over"
@@ -19,7 +19,7 @@ while [ "$way" != / ]; do
     way=$(dirname "$way")
 done
 # A copy, as a package would install it: the checkout may lie below /tmp, which the box has anew.
-rm -rf "$root/opt/gpudiag" "$root/var/lib/gpudiag" "$root/run/gpudiag"
+rm -rf "$root/opt/gpudiag" "$root"/var/lib/gpudiag* "$root/run/gpudiag"
 cp -a "$prefix" "$root/opt/gpudiag"
 for site in "$root"/opt/gpudiag/lib/python3*/site-packages; do
     rm -f "$site"/*gpudiag*.pth
@@ -33,13 +33,16 @@ rm -f "$root/etc/machine-id" "$units"/*.wants/*
 systemd-machine-id-setup --root="$root" >/dev/null 2>&1 || true
 cp "$repository"/deploy/systemd/gpudiag-* "$units/"
 mkdir -p "$root/etc/sysusers.d" "$root/etc/tmpfiles.d" "$root/etc/gpudiag"
-cp "$repository/deploy/systemd/sysusers.d/gpudiag.conf" "$root/etc/sysusers.d/"
+cp "$repository"/deploy/systemd/sysusers.d/*.conf "$root/etc/sysusers.d/"
 cp "$repository/deploy/systemd/tmpfiles.d/gpudiag.conf" "$root/etc/tmpfiles.d/"
 printf '[agent]\nwalk_s = 10\nmetrics = ""\n' >"$root/etc/gpudiag/gpudiag.toml"
 mkdir -p "$units/gpudiag-agent.service.d" "$units/multi-user.target.wants" "$units/sockets.target.wants"
 printf '[Service]\nWatchdogSec=20\nRestartSec=1\n' >"$units/gpudiag-agent.service.d/short.conf"
+# The interpreter of who runs these tests may lie below /root, which ProtectHome=yes hides.
+mkdir -p "$units/gpudiag-aggregator.service.d"
+printf '[Service]\nProtectHome=read-only\n' >"$units/gpudiag-aggregator.service.d/home.conf"
 printf '[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nTimeoutStartSec=100\nExecStart=/bin/sh /share/probe\nExecStopPost=/bin/systemctl --no-block poweroff\n' >"$units/probe.service"
-ln -s ../gpudiag-agent.service ../probe.service "$units/multi-user.target.wants/"
+ln -s "../$unit" ../probe.service "$units/multi-user.target.wants/"
 ln -s ../gpudiag-reader.socket "$units/sockets.target.wants/"
 cp "$folder/probe" "$folder/share/probe"
 # The clock is read in a box as on a node: what keeps it from being set is a capability.
