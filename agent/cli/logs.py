@@ -1,8 +1,12 @@
 """`gpudiag logs`: diagnose text on its own; needs no node."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from diagnostics.document import Document
 
 
 @click.command("logs")
@@ -10,6 +14,11 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as one JSON document.")
 @click.option(
     "--all", "show_all", is_flag=True, help="Also list what is well and what does not apply."
+)
+@click.option("--follow", is_flag=True, help="Go on as FILE grows, and say what changes.")
+@click.option("--plot", is_flag=True, help="Also draw the curves of the run: loss, step time ...")
+@click.option(
+    "--html", "page", metavar="FILE", help="Write diagnosis, curves and evidence as one page."
 )
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
 @click.option(
@@ -19,21 +28,47 @@ import click
     help="Colour (default: auto).",
 )
 def command(
-    *, files: tuple[str, ...], as_json: bool, show_all: bool, ascii_only: bool, color: str
+    *,
+    files: tuple[str, ...],
+    as_json: bool,
+    show_all: bool,
+    follow: bool,
+    plot: bool,
+    page: str | None,
+    ascii_only: bool,
+    color: str,
 ) -> int:
     """Say what the text of FILE tells: training output, plain or packed (.gz, .zst, .xz).
 
     FILE - is standard input. Exit status: 0 well, 1 warning, 2 fault, 3 unknown: a file could not
     be read to its end.
+
+    With --follow it reads on as files grow, are cut short or replaced, until Ctrl-C, and tells the
+    diagnosis each time that it changed: as JSON one document a line.
     """
-    from agent.cli.log_files import diagnose  # noqa: PLC0415 - --help needs none of it
-    from diagnostics.document import STATUS  # noqa: PLC0415 - same
+    from diagnostics.document import STATUS  # noqa: PLC0415 - --help needs none of it
+
+    def show(document: "Document") -> None:
+        if page is not None:
+            from agent.cli.html_file import write  # noqa: PLC0415 - wanted for a page only
+
+            write(document, page)
+        if as_json:
+            sys.stdout.write(document.encode().decode() + "\n")
+        else:
+            from agent.cli import terminal  # noqa: PLC0415 - wanted for people only
+
+            terminal.show(
+                document, everything=show_all, ascii_only=ascii_only, color=color, curves=plot
+            )
+        sys.stdout.flush()
+
+    if follow:
+        from agent.cli.follow import follow as followed  # noqa: PLC0415 - as above
+
+        return STATUS[followed(files, show).verdict]
+    from agent.cli.log_files import diagnose  # noqa: PLC0415 - as above
 
     document = diagnose(files)
-    if as_json:
-        sys.stdout.write(document.encode().decode() + "\n")
-    else:
-        from agent.cli.terminal import show  # noqa: PLC0415 - wanted for people only
-
-        show(document, everything=show_all, ascii_only=ascii_only, color=color)
+    show(document)
     return STATUS[document.verdict]

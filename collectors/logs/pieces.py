@@ -12,10 +12,14 @@ def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
     A line ends with LF, CR LF, or CR alone (progress bars); all come out as LF. What a line has
     beyond `LINE_CAP` before its end comes into sight is left out, so that a file without any line
-    end takes no more memory than a few blocks.
+    end takes no more memory than a few blocks. An empty block, for a file that says nothing more
+    yet, is answered with an empty piece.
     """
     rest, skipping = b"", False
     for block in _line_feeds(blocks):
+        if not block:
+            yield block
+            continue
         data = rest + block if rest else block
         if skipping:
             end = data.find(b"\n")

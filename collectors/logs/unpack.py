@@ -12,6 +12,7 @@ from collectors.logs.pieces import BLOCK
 
 # The first bytes decide, not the name: logs are renamed, rotated and piped.
 GZIP, ZSTD, XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
+PACKED = (GZIP, ZSTD, XZ)
 
 
 class Damaged(Exception):  # noqa: N818 - the log is, no program erred

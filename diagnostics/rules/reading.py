@@ -92,7 +92,7 @@ class Reading:
                 _, came = self._take(Place(piece, start, stop, number), plan, search)
                 again += came
             if plan.numbers:
-                self._draw(number, piece[start:stop], held, notable=plan.searched)
+                self._drawing.line(number, piece[start:stop], held, notable=plan.searched)
         line, self._line = self._line, number + piece.count(b"\n", known)
         if search.form == "training":
             again = len(hits)
@@ -107,8 +107,9 @@ class Reading:
         tally = Tally(map(self._shapes.get, shapes[: len(lines)]), lines)
         learned = self._learned(piece, lines, tally.more, search)
         tally.count(lines, self._line)
-        for at, held, notable in sorted(tally.drawn + learned) if learned else tally.drawn:
-            self._draw(self._line + at, lines[at], held, notable=notable)
+        drawn = sorted(tally.drawn + learned) if learned else tally.drawn
+        first = self._line
+        self._drawing.lines((first + at, lines[at], held, noted) for at, held, noted in drawn)
         self._line += len(lines)
         self._dense = len(tally.more) < NEW * len(lines)
 
@@ -135,10 +136,6 @@ class Reading:
                 drawn.append((at, held, plan.searched))
             self._shapes.add(held, plan, lines[at], counting)
         return drawn
-
-    def _draw(self, number: int, raw: bytes, held: int, *, notable: bool) -> None:
-        """Take a line with numbers."""
-        self._drawing.line(number, raw[:LINE_CAP], held, notable=notable)
 
     def _take(
         self, place: Place, plan: Plan, search: Search
@@ -184,17 +181,34 @@ class Reading:
         self._line += piece.count(b"\n")
         return True
 
+    @property
+    def lines(self) -> int:
+        """Return how many lines were fed so far."""
+        begun = self._head.count(b"\n") if self._search is None else 0
+        return self._line - self._first_line + begun + (not self._whole)
+
     def seen(self, cut: Missing | None = None) -> LogSeen:
         """Return what the log said; *cut* is why its rest could not be read."""
         search = self._search or self._begin()
         search.finish(self._knowledge)
-        lines = self._line - self._first_line + (not self._whole)
+        return self._told(search, cut)
+
+    def now(self) -> LogSeen:
+        """Return what the log says so far; what only its end can tell is left out."""
+        if self._search is not None:
+            return self._told(self._search)
+        # What the log is will be known by more lines than these.
+        begun = Reading(self._knowledge, self._name, first_line=self._first_line)
+        begun.feed(self._head)
+        return begun.seen()
+
+    def _told(self, search: Search, cut: Missing | None = None) -> LogSeen:
         return LogSeen(
             name=self._name,
-            lines=lines,
+            lines=self.lines,
             first_line=self._first_line,
             hits=search.fold.hits(),
-            kernel=search.by_kernel(self._name, lines, self._ended()),
+            kernel=search.by_kernel(self._name, self.lines, self._ended()),
             curve=self._drawing.curve(),
             cut=cut,
         )

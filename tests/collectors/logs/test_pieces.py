@@ -31,9 +31,16 @@ def test_nothing_but_line_ends_changes(data: bytes, sizes: list[int]) -> None:
 @given(TEXT, st.lists(st.integers(0, 7), max_size=12))
 def test_pieces_end_with_a_line(data: bytes, sizes: list[int]) -> None:
     """Only the last piece may end inside a line, so that no line is cut in two."""
-    cut = list(pieces(split(data, sizes)))
+    cut = [piece for piece in pieces(split(data, sizes)) if piece]
 
     assert [] == [piece for piece in cut[:-1] if not piece.endswith(b"\n")]
+
+
+def test_nothing_new_is_an_empty_piece() -> None:
+    """Of a file that grows: what has no end yet waits, and the reader goes on to other files."""
+    blocks = [b"one\ntw", b"", b"o\r", b"", b"\nthree\n"]
+
+    assert [b"one\n", b"", b"", b"two\nthree\n"] == list(pieces(blocks))
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
