@@ -1,0 +1,51 @@
+"""The verb `files`: what a pattern names, and nothing said of what is not there."""
+
+import glob
+import os
+from pathlib import Path
+
+import pytest
+
+from collectors.helpers.children.files import files
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for pid in ("1", "22", "333"):
+        (tmp_path / pid / "task").mkdir(parents=True)
+        (tmp_path / pid / "stat").write_text(f"{pid} (sh) S")
+    (tmp_path / "22" / "stat").unlink()
+    (tmp_path / "4444").write_text("a file where others are folders")
+    (tmp_path / "333" / "gone").symlink_to("nowhere")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["[0-9]*/stat", "[0-9]*/task/../stat", "[0-9]*/gone", "1/stat", "22/stat", "[x]/stat", "*"],
+)
+def test_a_pattern_names_what_a_shell_would(tree: Path, pattern: str) -> None:
+    """Whatever is readable of what matches is there; what is absent is no error."""
+    whole = f"{tree}/{pattern}"
+    got = files("/", [whole], [], 100)
+    there = glob.glob(whole)  # noqa: PTH207 - the standard library's matching is the measure
+    expected = {p: Path(p).read_text() for p in there if Path(p).is_file()}
+    folders = {p: "EISDIR" for p in there if Path(p).is_dir()}
+
+    assert (expected, folders) == (got["texts"], got["errors"])
+
+
+@pytest.mark.root
+def test_what_is_forbidden_is_said_and_what_cannot_be_told_is_not(tree: Path) -> None:
+    """A file that may not be read is EACCES; in a closed folder nobody can tell what is there."""
+    for folder in (tree, *tree.parents[:2]):
+        folder.chmod(0o755)
+    (tree / "1" / "stat").chmod(0o000)
+    (tree / "333").chmod(0o000)
+    os.seteuid(65534)
+    try:
+        got = files("/", [f"{tree}/[0-9]*/stat"], [], 100)
+    finally:
+        os.seteuid(0)
+
+    assert ({}, {f"{tree}/1/stat": "EACCES"}) == (got["texts"], got["errors"])
