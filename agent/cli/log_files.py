@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agent.cli.errors import Mistake, say
 from agent.knowledge import knowledge, site
+from agent.walk.jobs import jobs
 from agent.walk.report import build
 from agent.walk.walked import Walked
 from collectors.facts.observation import Cause, Missing
@@ -27,7 +28,6 @@ from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 
 STDIN = "stdin"
-
 
 
 def diagnose(files: Sequence[str]) -> Document:
@@ -82,7 +82,8 @@ def document_of(seen: TrainingLogs) -> Document:
     said["network"] = tuple(link_flaps.run({KernelSymptoms: one}) for one in kernel)
     walked = [Walked(stage=stage, results=said.get(stage, ())) for stage in STAGES]
     # What could not be read is the whole subject here: it is unknown, as with --strict.
-    return build(walked, None, started=None, seconds=None, strict=True)
+    runs = jobs(seen, said["training"])
+    return build(walked, None, started=None, seconds=None, strict=True, jobs=runs)
 
 
 def _driver(seen: TrainingLogs) -> Iterator[Result]:

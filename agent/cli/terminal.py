@@ -9,19 +9,24 @@ from collections.abc import Callable
 from typing import TextIO
 
 from agent.render.lines import Line, coloured, plain
+from agent.render.plot import plots
 from agent.render.table import draw
 from diagnostics.document import Document
 
 NARROW, WIDE, PIPED = 60, 120, 100
 
 
-def show(document: Document, *, everything: bool, ascii_only: bool, color: str) -> None:
+def show(
+    document: Document, *, everything: bool, ascii_only: bool, color: str, curves: bool = False
+) -> None:
     """Print the document on standard output as the terminal, or the pipe, can bear it."""
     plain_glyphs = ascii_only or not _unicode(sys.stdout)
-    write(
-        lambda width: draw(document, width=width, ascii_only=plain_glyphs, everything=everything),
-        color=color,
-    )
+
+    def drawing(width: int) -> list[Line]:
+        lines = draw(document, width=width, ascii_only=plain_glyphs, everything=everything)
+        return lines + plots(document, width=width, ascii_only=plain_glyphs) if curves else lines
+
+    write(drawing, color=color)
 
 
 def bears_glyphs() -> bool:

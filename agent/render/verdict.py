@@ -17,7 +17,7 @@ def verdict(page: Page) -> list[Line]:
         if part
     )
     head = (page.glyph(document.verdict), Span(" "))
-    lines = list(block(head, shown(_sentence(page)), page.width - cells(right) - 3, style="bold"))
+    lines = list(block(head, shown(sentence(page)), page.width - cells(right) - 3, style="bold"))
     if right:
         gap = page.width - sum(cells(s.text) for s in lines[0]) - cells(right)
         lines[0] = (*lines[0], Span(" " * max(gap, 2)), Span(right, "dim"))
@@ -26,7 +26,8 @@ def verdict(page: Page) -> list[Line]:
     return lines
 
 
-def _sentence(page: Page) -> str:
+def sentence(page: Page) -> str:
+    """Return what is wrong, or that all is well, in one sentence."""
     document = page.document
     name = document.node or "this log"
     if document.verdict == "ok":

@@ -27,7 +27,7 @@ RACK_WIDE = ("GB",)
     proved="documented",
 )
 def configuration(seen: TrainingLogs) -> Iterator[Statement]:
-    """A run has the settings that its GPUs and its nodes are made for.
+    """Each run has the settings that its GPUs and its nodes are made for.
 
     Tensor parallelism exchanges data in each layer: inside a node it uses NVLink, between nodes the
     network, and the run is several times slower than it could be. fp16 needs a loss scale that bf16

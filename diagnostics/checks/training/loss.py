@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from diagnostics.check import check
 from diagnostics.checks.training.given import evidence, quoted, subject, unread
 from diagnostics.checks.training.steps import at, bad, finite, named, quote, run, trailing
-from diagnostics.finding import Finding, NotApplicable, Statement, Well, found
+from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 from diagnostics.series.middle import median
@@ -73,25 +73,23 @@ def _not_finite(log: LogSeen, hits: list[Hit]) -> Finding:
             lines=_lines(times),
             line=curve.finite.line,
         )
-    first = min(quote.line or 0 for quote in proof)
+    first = min(one.line or 0 for one in proof)
     step = curve.first_bad.step if curve.first_bad else None
     lead = _lead(log, [p for p in run(log) if (p.line or 0) < first], hits)
     return found(
         "nan_loss",
         "critical",
         subject(log, hits),
-        "{log}: the loss is not finite from {since} on, in {lines}; suspected: {cause} ({why}); "
-        "to tell: {apart}",
+        "{log}: the loss is not finite from {since} on, in {lines}{suspected}",
         *proof,
+        _apart(lead),
         rule=rule,
         count=times,
         confidence=0.95,
         log=log.name,
         since=f"step {step}" if step is not None else f"line {first}",
         lines=_lines(times),
-        cause=lead.cause,
-        why=lead.why,
-        apart=lead.apart,
+        suspected=_suspected(lead),
     )
 
 
@@ -107,22 +105,31 @@ def _left_out(log: LogSeen, points: Sequence[Point], missing: Sequence[Point]) -
         "critical",
         named(log),
         "{log}: the loss is left out from {since} on, in {lines}, though no step is counted as "
-        "skipped: it is not finite; suspected: {cause} ({why}); to tell: {apart}",
-        *(quote(log, point) for point in (*before[-1:], missing[0])),
+        "skipped: it is not finite{suspected}",
+        *(quote(log, point) for point in (missing[0], *before[-1:])),
+        _apart(lead),
         variant="left_out",
         count=len(missing),
         log=log.name,
         since=at(missing[0]),
         lines=_lines(len(missing)),
-        cause=lead.cause,
-        why=lead.why,
-        apart=lead.apart,
+        suspected=_suspected(lead),
     )
 
 
 def _lead(log: LogSeen, before: Sequence[Point], hits: Sequence[Hit]) -> Lead:
     ranks = sorted({hit.rank for hit in hits if hit.about == "rank" and hit.rank is not None})
     return triage(before, ranks, broken=any(hit.fault in BROKEN for hit in log.hits))
+
+
+def _suspected(lead: Lead) -> str:
+    return "" if lead.cause == "unknown" else f"; suspected: {lead.cause}, for {lead.why}"
+
+
+def _apart(lead: Lead) -> Evidence:
+    """Return what was concluded from the steps before, and what would prove it."""
+    told = {"suspected": lead.cause, "because": lead.why, "told apart by": lead.apart}
+    return Evidence(source="steps before it", values=told)
 
 
 def _zeros(points: Sequence[Point]) -> list[Point]:

@@ -1,0 +1,26 @@
+"""The runs of some logs as the document holds them, with what was found on their curves."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from diagnostics.check import Result
+from diagnostics.rules.seen import TrainingLogs
+from diagnostics.series.job import job
+
+
+def jobs(seen: TrainingLogs, results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Return one run for each log that has numbers; findings that quote it are marked."""
+    findings = [finding for result in results for finding in result.findings]
+    runs: list[dict[str, Any]] = []
+    for log in seen.logs:
+        told = [
+            (finding.fault, finding.severity, evidence.line)
+            for finding in findings
+            for evidence in finding.evidence[:1]
+            if evidence.source == log.name and evidence.line is not None
+        ]
+        if log.curve.points:
+            runs.append(msgspec.to_builtins(job(log.name, log.curve, told)))
+    return runs
