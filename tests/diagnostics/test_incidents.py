@@ -9,7 +9,8 @@ from collectors.facts.subject import Subject
 from diagnostics.document import numbered
 from diagnostics.finding import Finding, Severity, Stage, Text
 from diagnostics.incidents import join, look
-from diagnostics.incidents.edges import EDGES, Edge
+from diagnostics.incidents.edge import Edge
+from diagnostics.incidents.edges import EDGES
 from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import load
 
