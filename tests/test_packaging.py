@@ -1,6 +1,7 @@
 """What is promised about the distribution: pins, dependencies, build marks, licence."""
 
 import ast
+import functools
 import importlib
 import re
 import tomllib
@@ -16,6 +17,7 @@ IMPORT_NAMES = {
     "backports-zstd": "backports.zstd",
     "import-linter": "importlinter",
     "nvidia-ml-py": "pynvml",
+    "openapi-spec-validator": "openapi_spec_validator",
     "pytest-asyncio": "pytest_asyncio",
 }
 
@@ -52,8 +54,13 @@ def rows() -> dict[str, list[str]]:
     return {canonical(row[0]): row for row in cells if row[0].strip("-") not in ("", "name")}
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield the dotted names that one file imports, wherever in it they stand."""
+@functools.cache
+def imports(path: Path) -> tuple[str, ...]:
+    """Return the dotted names that one file imports, wherever in it they stand."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

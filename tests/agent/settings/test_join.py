@@ -58,5 +58,5 @@ def test_no_address(tmp_path: Path, url: str) -> None:
 def test_unreadable(tmp_path: Path) -> None:
     """A file that is there and cannot be read is said, not passed over."""
     (tmp_path / "join").mkdir()
-    with pytest.raises(Mistake, match="cannot read .*join: Is a directory"):
+    with pytest.raises(Mistake, match=r"cannot read .*join: Is a directory"):
         joined(Report(join_token=str(tmp_path / "join")))

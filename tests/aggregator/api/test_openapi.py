@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
 from aggregator.api import openapi
 from aggregator.api.routes import ROUTES
 from tests.aggregator.conftest import Box
@@ -29,6 +31,12 @@ async def test_served(box: Box) -> None:
         served["openapi"],
         set(served["paths"]),
     )
+
+
+def test_valid() -> None:
+    """The document is what OpenAPI 3.1 says a description is."""
+    problems = [error.message for error in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()]
+    assert [] == problems
 
 
 def test_references() -> None:
