@@ -49,7 +49,10 @@ PODS = re.compile(
     r"|(?P<pod>[a-z0-9][a-z0-9.-]{0,60}-(?:worker|master|launcher|head|node|trainer)-\d{1,4}) [a-z]"
 )
 # A word before a colon is a host only where it looks like one.
-PDSH = re.compile(r"(?P<host>[a-z][a-z0-9]{0,20}[.-][\w.-]{0,40}\d[\w.-]{0,20}): ")
+PDSH = re.compile(
+    r"(?!(?:step|epoch|iter|iteration|layer|stage|batch|rank|version)\b)"
+    r"(?P<host>[a-z][a-z0-9]{0,20}[.-][\w.-]{0,40}\d[\w.-]{0,20}): "
+)
 FORMS = (LOCAL, RAY, SGLANG, PODS, PDSH)
 SAID_OF = {"pod": "host"}
 

@@ -137,7 +137,7 @@ class Search:
             return
         line = raised.line
         for _, _, held in known.anchors.hits(line.text.encode("utf-8", "replace") + b"\n"):
-            if any(rule.match(line.text) and not rule.weak for rule in known.plan(held).rules):
+            if any(rule.match(line.text) for rule in known.plan(held).rules):
                 return
         head = line.text[:LOOKED_AT].encode("utf-8", "replace")
         for _, _, held in known.anchors.hits(raised.told.encode("utf-8", "replace")):

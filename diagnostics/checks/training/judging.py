@@ -13,6 +13,7 @@ from diagnostics.incidents.training import (
     CONNECTIONS,
     ENDS,
     FOLDED,
+    OWN_CODE,
     WORDS_OF_PYTHON,
 )
 from diagnostics.rules.fold import Hit
@@ -21,7 +22,10 @@ from diagnostics.rules.seen import LogSeen, TrainingLogs
 # A traceback and what caused it stand together; another rank's can come this much earlier.
 TOGETHER = 60
 # Whoever prints steps this long after an exception has outlived it.
-WENT_ON = 200
+WENT_ON = 40
+
+# What a program can catch: a module that it does without, a batch that it tries again in halves.
+OUTLIVED = frozenset({*OWN_CODE, "cuda_oom"})
 
 
 class Story:
@@ -71,7 +75,7 @@ class Story:
 
     def _outlived(self, fault: str, hits: Sequence[Hit]) -> bool:
         """Return whether the run went on after an exception, which was caught then."""
-        if fault not in WORDS_OF_PYTHON:
+        if fault not in OUTLIVED:
             return False
         last = max(hit.last_line for hit in hits)
         quotes = (self.log.curve.finite, self.log.curve.timed)

@@ -1,13 +1,17 @@
 """Forms of messages of many years and frameworks: cause, culprit, and a near miss of each."""
 
+import contextlib
+import io
 import json
 import tomllib
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.cli.log_files import diagnose
+from agent.cli.terminal import show
 
 FOLDER = Path(__file__).parents[2] / "families"
 FAMILIES: list[dict[str, Any]] = [
@@ -88,3 +92,25 @@ def test_there_are_enough() -> None:
     names = [family["name"] for family in FAMILIES]
 
     assert (True, sorted(set(names))) == (len(names) >= 60, sorted(names))
+
+
+def test_what_healthy_runs_print_is_well(tmp_path: Path) -> None:
+    """Warnings, retries, and words like error, killed and exit code, in a run that ends well."""
+    document = said(tmp_path, (FOLDER / "noise.log").read_text("utf-8"))
+    loud = [(f["fault"], f["message"]) for f in document["findings"] if f["severity"] != "info"]
+
+    assert ([], "ok") == (loud, document["verdict"])
+
+
+def test_no_control_character_reaches_the_terminal(tmp_path: Path) -> None:
+    """What a line holds is shown as text: no escape, title, bell or mark of direction acts."""
+    evil = "\x1b]0;owned\x07\x1b[2J\x1b[31m\u202e\x9b31m\x08\r"
+    line = f"[rank3]: RuntimeError: CUDA error: unknown error {evil} in {evil}"
+    file = tmp_path / "train.log"
+    file.write_text(f"start\n{line}\nValueError\n", "utf-8")
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        show(diagnose([str(file)]), everything=True, ascii_only=False, color="never")
+
+    raw = [c for c in shown.getvalue() if unicodedata.category(c) in ("Cc", "Cf") and c != "\n"]
+    assert ([], True) == (raw, "unknown error" in shown.getvalue())
