@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PACKAGES := agent aggregator collectors diagnostics remediations deploy bench tests
 DEMO ?= h100-gpu-lost
 SOAK ?= 20
+MINUTES ?= 2
 ARGS ?=
 PYTEST := $(BIN)/python -m pytest -q -rs
 MAKEFLAGS += --no-print-directory
@@ -93,6 +94,7 @@ codes: $(VENV)/.installed-test ## write the tables of Xids and SXids from their 
 bench: $(VENV)/.installed-test ## seconds and memory of the commands, beside a bare Python
 	@$(BIN)/python -m bench.run $(ARGS)
 	@$(BIN)/python -m bench.nvml
+	@$(BIN)/python -m bench.agent --minutes $(MINUTES)
 	@$(BIN)/python -m bench.ingest
 	@$(BIN)/python -m bench.logs $(ARGS)
 

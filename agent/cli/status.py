@@ -69,7 +69,7 @@ def _draw(answer: dict[str, Any], *, ascii_only: bool, color: str, again: bool) 
     plain = ascii_only or not bears_glyphs()
 
     def drawing(width: int) -> "list[Line]":
-        lines = draw(answer, width=width, ascii_only=plain, users=_user)
+        lines = draw(answer, width=width, ascii_only=plain, users=_user, live=again)
         return lines if not again else fitting(lines)
 
     if again and sys.stdout.isatty():

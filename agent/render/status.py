@@ -8,7 +8,7 @@ import msgspec
 from agent.render.gpu_table import Users, gpu_table
 from agent.render.incidents import incidents
 from agent.render.lines import Line, Span, block, cells, edge, shown
-from agent.render.page import Page
+from agent.render.page import ROOMY, Page
 from agent.render.stages import stages
 from agent.render.verdict import verdict
 from agent.render.words import DAY, HOUR, MINUTE, duration, moment
@@ -19,21 +19,30 @@ Status = Mapping[str, Any]
 
 
 def draw(
-    status: Status, *, width: int, ascii_only: bool, users: Users = "uid {}".format
+    status: Status,
+    *,
+    width: int,
+    ascii_only: bool,
+    users: Users = "uid {}".format,
+    live: bool = False,
 ) -> list[Line]:
-    """Return the page of one answer of the daemon; *users* names a uid."""
+    """Return the page of one answer of the daemon; *users* names a uid.
+
+    Where it is *live*, the GPUs come first: it is they that somebody watches, and a low window
+    shows no more than the top.
+    """
     document = _document(status)
     # Room for the age of what is shown, at the right edge of the first line.
-    seen = _seen(status)
+    seen = _seen(status, short=width < ROOMY)
     page = Page(document, width=width - cells(seen) - 2, ascii_only=ascii_only, everything=False)
     first, *more = verdict(page)
-    page.width = width
+    page.width, page.narrow = width, width < ROOMY
     page.ages = {name: f"{age(old)} ago" for name, old in status["stages_s"].items()}
-    lines = [edge(first, seen, width), *more, (), *incidents(page), ()]
-    if status["diagnosis"] is not None:
-        lines += [*stages(page), ()]
-    if status["gpus"]:
-        lines += [*gpu_table(page, status["gpus"], users), ()]
+    gpus = [*gpu_table(page, status["gpus"], users), ()] if status["gpus"] else []
+    walked = [*stages(page), ()] if status["diagnosis"] is not None else []
+    causes: list[Line] = [*incidents(page), ()]
+    lines = [edge(first, seen, width), *more, ()]
+    lines += [*gpus, *causes, *walked] if live else [*causes, *walked, *gpus]
     return lines + _daemon(page, status)
 
 
@@ -55,10 +64,11 @@ def _document(status: Status) -> Document:
     return msgspec.structs.replace(document, stages=untimed, started=None, seconds=None)
 
 
-def _seen(status: Status) -> str:
+def _seen(status: Status, *, short: bool) -> str:
     if status["age_s"] is None:
         return "no walk was finished yet"
-    return f"as seen {age(status['age_s'])} ago, {moment(status['diagnosis']['started'])}"
+    seen = f"as seen {age(status['age_s'])} ago"
+    return seen if short else f"{seen}, {moment(status['diagnosis']['started'])}"
 
 
 def age(seconds: float) -> str:

@@ -95,6 +95,17 @@ def test_each_stage_says_how_long_ago_it_was_looked_at() -> None:
     assert [True] == [line.endswith(" 20 s ago") for line in lines if " driver " in line]
 
 
+def test_live_the_gpus_stand_on_top() -> None:
+    """Who watches has the GPUs below the verdict; without --watch the cause comes first."""
+    said = answer(Fake(walked(finding()), rows=(ROW,)))
+    heads = [
+        plain(draw(said, width=100, ascii_only=True, live=live)).splitlines()
+        for live in (True, False)
+    ]
+
+    assert [True, False] == [lines.index("GPUs") < lines.index("Stages") for lines in heads]
+
+
 def test_in_a_narrow_window_the_owner_and_the_margin_stay() -> None:
     """At 60 cells power, temperature and use are left out; foreign names are bounded, and safe."""
     row = msgspec.structs.replace(ROW, jobs=("a\x1b[31m" + "b" * 90,))
