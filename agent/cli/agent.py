@@ -12,7 +12,7 @@ import click
 
 from agent.cli.errors import Mistake
 from agent.cli.local import SOCKET
-from agent.cli.run import SETTINGS, open_node
+from agent.cli.run import SETTINGS, in_turns, open_node
 from agent.settings.join import joined
 from agent.settings.load import Settings, load
 from collectors.node.live import Live
@@ -56,6 +56,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     node, settings, _ = open_node(None, None, read(), ())
     if isinstance(node, Live):
         node.share_helpers()
+    in_turns(node, path)
     listening = endpoint.bind(Path(path))
     said, limit = log.configure()
     kept, had = keeping.Keeping(place), past.KeptPast(place)

@@ -24,7 +24,9 @@ def test_the_environment_goes_before_the_file(
         monkeypatch, file, GPUDIAG_AGENT_WALK_S="60", GPUDIAG_HOOK_DRAIN="gpu_lost, gsp_timeout"
     )
 
-    assert (60.0, "127.0.0.1:9900", {"gpu_lost", "gsp_timeout"}) == (
+    expected = (60.0, "127.0.0.1:9900", frozenset({"gpu_lost", "gsp_timeout"}))
+
+    assert expected == (
         read.agent.walk_s,
         read.agent.metrics,
         read.drain,
