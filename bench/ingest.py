@@ -23,6 +23,7 @@ from aggregator import credentials
 from aggregator.store.sqlite import access
 from aggregator.store.sqlite.migrations import connect, migrate
 from aggregator.wire import MEDIA_TYPE, Part, Report
+from bench import alertmanager
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -144,10 +145,18 @@ def main() -> None:
         print(f"durable reports of {size} bytes, {NODES} nodes at once, one core")
         print("batch  reports   reports/s  per cpu second   p50 ms   p99 ms  RSS MiB")
         asyncio.run(ready())
-        for turn, (batch, count) in enumerate(((1, total // 8), (10, total // 2), (100, total))):
+        batches = (1, total // 8), (10, total // 2), (100, total)
+        for turn, (batch, count) in enumerate(batches):
             asyncio.run(measure(texts, batch, count, turn * 10**6, pid))
         os.kill(pid, 15)
         os.waitpid(pid, 0)
+    if alertmanager.program() is None:
+        print("Alertmanager is not installed (apt: prometheus-alertmanager): nothing to compare")
+        return
+    size = len(alertmanager.body(0, 0, 1))
+    print(f"beside it Alertmanager, alerts of {size} bytes: in memory, nothing of it is on disk")
+    for row in alertmanager.rows(NODES, batches, set(cores[:1])):
+        print(row)
 
 
 if __name__ == "__main__":
