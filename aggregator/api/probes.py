@@ -79,6 +79,7 @@ def _lines(aggregator: Aggregator, counts: Counts) -> Iterable[str]:
         ("store_bytes", "gauge", counts.bytes),
         ("leases", "gauge", counts.leases),
         ("paused", "gauge", int(aggregator.paused)),
+        ("breaker_open", "gauge", int(counts.breaker)),
         ("cpu_seconds_total", "counter", round(usage.ru_utime + usage.ru_stime, 3)),
         ("resident_memory_max_bytes", "gauge", usage.ru_maxrss * 1024),
         ("start_time_seconds", "gauge", round(aggregator.listening_since, 3)),

@@ -150,4 +150,5 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
     states: Mapping[tuple[str, str], int]
     leases: int
+    breaker: bool
     bytes: int

@@ -9,6 +9,7 @@ import msgspec
 from aggregator.fleet.states import state
 from aggregator.store.bodies import text, unpack
 from aggregator.store.records import Counts, Event, History, NodeRecord, NodeWhole, PartSeen, Past
+from aggregator.store.sqlite.steering import BREAKER, switch
 
 EVENTS = 50
 PAGE_BYTES = 4 * 2**20
@@ -84,4 +85,10 @@ def counts(connection: sqlite3.Connection, now: float, listening_since: float) -
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     size = connection.execute("PRAGMA page_size").fetchone()[0]
     leases = connection.execute("SELECT count(*) FROM leases").fetchone()[0]
-    return Counts(states=found, leases=leases, bytes=pages * size)
+    breaker = switch(connection, BREAKER)
+    return Counts(
+        states=found,
+        leases=leases,
+        breaker=breaker is not None and breaker.on,
+        bytes=pages * size,
+    )

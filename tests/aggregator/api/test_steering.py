@@ -94,6 +94,8 @@ async def test_breaker(box: Box) -> None:
     operator = await box.credential("operator")
     still, problem = await ask(box, credentials[1], "b")
     state = (await box.send("GET", "/v1/breaker", operator))[1]
+    async with box.client.get("/metrics") as metrics:
+        assert "gpudiag_aggregator_breaker_open 1" in (await metrics.text()).splitlines()
     await box.send("POST", "/v1/breaker/reset", operator, json={"reason": "looked"})
     await nodes(box, ["a"])
     _, after = await ask(box, credentials[1], "b")
