@@ -11,6 +11,7 @@ from diagnostics.check import Result
 from diagnostics.finding import RANK, STAGES, Finding, Stage, Text, Verdict
 
 SCHEMA = "gpudiag.diagnosis/1"
+SMALL = 1e-4
 STATUS: Mapping[str, int] = {"ok": 0, "warning": 1, "fault": 2, "unknown": 3}
 
 
@@ -112,7 +113,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, float):
-        return round(value, 6) if math.isfinite(value) else str(value)
+        if not math.isfinite(value):
+            return str(value)
+        # A learning rate has its digits further behind.
+        return round(value, 6) if abs(value) >= SMALL else float(f"{value:.6g}")
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -47,7 +47,24 @@ def rise(values: Sequence[float], *, ratio: float, recent: int, earlier: int) ->
         clear = _clear(values, len(values) - count, ratio)
         if clear is not None and _lasts(values[-count:], clear[1], recent):
             found.append(clear)
-    return max(found, key=lambda one: one[0])[1] if found else None
+    if not found:
+        return None
+    best = max(found, key=lambda one: one[0])[1]
+    at = _began(values, best, earlier, len(values) - recent)
+    exact = _clear(values, at, ratio)
+    return best if exact is None else exact[1]
+
+
+def _began(values: Sequence[float], change: Change, first: int, last: int) -> int:
+    """Return where the fewest values lie on the wrong side of half the rise."""
+    half = (change.before + change.now) / 2
+    wrong = sum(value > half for value in values[:first])
+    wrong += sum(value <= half for value in values[first:])
+    best = (wrong, first)
+    for at in range(first, last):
+        wrong += 1 if values[at] > half else -1
+        best = min(best, (wrong, at + 1))
+    return best[1]
 
 
 def _lengths(least: int, most: int) -> Iterator[int]:

@@ -1,5 +1,6 @@
 """A curve keeps the last lines in full and of older ones each k-th, and quotes what matters."""
 
+import itertools
 import math
 import tracemalloc
 
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 
 from diagnostics.series.curve import Curve, Drawing
 from diagnostics.series.drawn import Quote
-import itertools
 
 
 def iteration(step: int, loss: str = "2.0E+00", *, ms: float = 5.0, skipped: int = 0) -> bytes:

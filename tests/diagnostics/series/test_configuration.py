@@ -1,0 +1,103 @@
+"""What a run was started with, in the words of Megatron, DeepSpeed, HF Trainer and torchrun."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diagnostics.series.configuration import Configuration, Settings
+
+
+def read(*lines: str) -> Configuration:
+    """Return what the lines say, without the lines."""
+    settings = Settings()
+    for number, line in enumerate(lines, start=1):
+        settings.take(line, number)
+    return msgspec.structs.replace(settings.configuration(), lines={})
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            (
+                "  tensor_model_parallel_size ...................... 4",
+                "  pipeline_model_parallel_size .................... 2",
+                "  context_parallel_size ........................... 1",
+                "  bf16 ............................................ True",
+                "  fp16 ............................................ False",
+                "  clip_grad ....................................... 1.0",
+                "  world_size ...................................... 64",
+                "  distributed_timeout_minutes ..................... 20",
+            ),
+            Configuration(
+                tensor=4,
+                pipeline=2,
+                context=1,
+                precision="bf16",
+                clipping=1.0,
+                world=64,
+                timeout_s=1200.0,
+            ),
+        ),
+        (
+            (
+                (
+                    "using world size: 64, data-parallel size: 8, context-parallel size: 1, "
+                    "tensor-model-parallel size: 8, pipeline-model-parallel size: 1"
+                ),
+            ),
+            Configuration(world=64, data=8, context=1, tensor=8, pipeline=1),
+        ),
+        (
+            (
+                "[2026-11-30 02:11:09] [INFO] [config.py:1003:print]   fp16_enabled ....... True",
+                "[2026-11-30 02:11:09] [INFO] [config.py:1003:print]   gradient_clipping .. 0.0",
+                (
+                    "[2026-11-30 02:11:09,120] [INFO] [config.py:1003:print]   "
+                    "zero_optimization_stage ...... 3"
+                ),
+            ),
+            Configuration(precision="fp16", clipping=0.0, zero_stage=3),
+        ),
+        (
+            ("bf16=False,", "fp16=True,", "max_grad_norm=1.0,", "ddp_timeout=1800,"),
+            Configuration(precision="fp16", clipping=1.0, timeout_s=1800.0),
+        ),
+        (
+            (
+                (
+                    "torchrun --nnodes=4 --nproc_per_node=8 pretrain.py --bf16 --clip-grad 0.5 "
+                    "--tensor-model-parallel-size 16 --pipeline-model-parallel-size 2"
+                ),
+            ),
+            Configuration(ranks_per_node=8, precision="bf16", clipping=0.5, tensor=16, pipeline=2),
+        ),
+        (("  nproc_per_node   : 8",), Configuration(ranks_per_node=8)),
+        (('    "gradient_clipping": 1.0,',), Configuration(clipping=1.0)),
+        (("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)",), Configuration(gpu="H100")),
+        (("using NVIDIA GB200",), Configuration(gpu="GB200")),
+        (("  clip_grad_every ... 7", "nothing of it"), Configuration()),
+        (("max_grad_norm=none,", "clip_grad ..... 1e999"), Configuration()),
+    ],
+)
+def test_settings(lines: tuple[str, ...], expected: Configuration) -> None:
+    """Each form gives what it says, and no more."""
+    assert expected == read(*lines)
+
+
+def test_what_was_said_first_counts() -> None:
+    """A later line with the same name is that of another run, or prose; the line is quoted."""
+    settings = Settings()
+    settings.take("clip_grad ..... 1.0", 3)
+    settings.take("clip_grad ..... 0.0", 9)
+
+    assert {"clipping": (3, "clip_grad ..... 1.0")} == settings.configuration().lines
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read(text: str) -> None:
+    """No line raises, and sizes are small whole numbers."""
+    said = read(text, f"--tensor-model-parallel-size {text}", f"world_size ..... {text}")
+
+    assert [] == [n for n in (said.tensor, said.world) if n is not None and not 0 <= n <= 10**6]
