@@ -43,6 +43,9 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+# Each kind is a whole walk of a node, thrice.
+pytestmark = pytest.mark.timeout(300)
+
 NODE = Path(__file__).parents[1] / "nodes" / "nan-loss"
 LOG, JOB = "logs/train-88123.log", "218740"
 
