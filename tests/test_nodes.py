@@ -18,7 +18,11 @@ from tests.score import truths
 # What does not apply: these nodes are cooled by air, and on the idle one no job runs or wrote.
 LACKED = ("bmc.coolant", "storage.lustre", "storage.clients")
 WITHOUT = {
-    "h100-training": {*LACKED},
+    # Its log times no waits for data, no rank alone and no collective.
+    "h100-training": {
+        *LACKED,
+        *("training.data_loading", "training.stragglers", "training.bandwidth"),
+    },
     "h100-idle": {
         *LACKED,
         "processes.gpu_use",
