@@ -134,9 +134,7 @@ def journal(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:
     del most
     cursor = _cursors.pop(after, None)
     since = () if cursor is None else (f"--after-cursor={cursor}",)
-    text = journalctl(
-        FIELDS, "--dmesg", f"--boot={boot_id()}", f"--lines={MOST_RECORDS}", *since
-    )
+    text = journalctl(FIELDS, "--dmesg", f"--boot={boot_id()}", f"--lines={MOST_RECORDS}", *since)
     # What follows on a cursor is new, whatever its clock says.
     lines = list(numbered(entries(text), after, after if cursor else -1))
     if not lines and after < 0:
@@ -238,9 +236,7 @@ def printed(text: str) -> Iterator[tuple[int, int, str]]:
             yield int(hit[1]), int(hit[2] or 0) * 1_000_000 + int(hit[3] or 0), hit[4]
 
 
-def numbered(
-    records: Iterable[tuple[int, int, str]], after: int, last: int = -1
-) -> Iterator[str]:
+def numbered(records: Iterable[tuple[int, int, str]], after: int, last: int = -1) -> Iterator[str]:
     """Yield lines of /dev/kmsg's form, numbered by their time: these sources have no number.
 
     Numbers grow from *last*, and those up to *after* are left out.
