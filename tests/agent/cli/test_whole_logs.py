@@ -25,7 +25,11 @@ WHOLE = {
     "trainer-nan": ("fault", [("nan_loss", "critical", None)]),
     "oom-then-timeout": (
         "fault",
-        [("nccl_collective_timeout", "critical", (0, 3, 7)), ("cuda_oom", "critical", 6)],
+        [
+            ("nccl_collective_timeout", "critical", (0, 3, 7)),
+            ("cuda_oom", "critical", 6),
+            ("worker_crashed", "info", None),
+        ],
     ),
     "ecc-with-advice": ("fault", [("ecc_uncorrectable", "critical", 2)]),
     "plain-healthy": ("ok", []),
