@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from diagnostics.check import check
-from diagnostics.checks.training.given import rank_of
-from diagnostics.checks.training.judging import Story, finding, nothing
+from diagnostics.checks.training.judging import Said, Story, finding, nothing
 from diagnostics.finding import Statement
 from diagnostics.rules.fold import Hit
-from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.rules.seen import TrainingLogs
 
 FAULTS = (
     "nccl_collective_timeout",
@@ -37,29 +36,27 @@ def collectives(seen: TrainingLogs) -> Iterator[Statement]:
     The rank that reports a timeout is usually the victim: it waits for one that did not come.
     Sequence numbers are compared inside one process group only.
     """
-    told = False
-    for log in seen.logs:
-        story = Story(log)
-        for hits in story.of(FAULTS):
-            more, absent = "", []
-            if hits[0].fault == "nccl_collective_timeout":
-                more = _waited(log, hits)
-                absent = [hit for hit in story.hits if hit.rule in ABSENT]
-            yield finding(log, hits, story.severity(hits), more, absent)
-            told = True
-    if not told:
+    story = Story(seen)
+    groups = list(story.of(FAULTS))
+    for told in groups:
+        more, absent = "", []
+        if told[0].hit.fault == "nccl_collective_timeout":
+            more = _waited(told)
+            absent = [said for said in story.said if said.hit.rule in ABSENT]
+        yield finding(told, story.severity(told), more, absent)
+    if not groups:
         yield nothing(seen, "that ranks waited for each other in vain")
 
 
-def _waited(log: LogSeen, hits: Sequence[Hit]) -> str:
+def _waited(told: Sequence[Said]) -> str:
     """Return when the stuck collective began, and who is behind the others of one group."""
-    told = _began(hits)
-    for group, sequences in sorted(_by_group(log, hits).items()):
+    text = _began([said.hit for said in told])
+    for group, sequences in sorted(_by_group(told).items()):
         behind = _behind(sequences)
         if behind:
             of = f" of process group {group}" if group else ""
-            told += f"; {behind}{of}"
-    return f"{told}; who reports it waits for a rank that did not come"
+            text += f"; {behind}{of}"
+    return f"{text}; who reports it waits for a rank that did not come"
 
 
 def _began(hits: Sequence[Hit]) -> str:
@@ -79,11 +76,12 @@ def _began(hits: Sequence[Hit]) -> str:
     return f"; it began at {moment:%H:%M:%S}{' UTC' if exact else ' by the clock of the log'}"
 
 
-def _by_group(log: LogSeen, hits: Sequence[Hit]) -> Mapping[str, dict[int, int]]:
+def _by_group(told: Sequence[Said]) -> Mapping[str, dict[int, int]]:
     """Return sequence by rank, for each process group."""
     groups: dict[str, dict[int, int]] = {}
-    for hit in hits:
-        rank, sequence = rank_of(log, hit), hit.values.get("sequence")
+    for said in told:
+        rank, hit = said.rank, said.hit
+        sequence = hit.values.get("sequence")
         if rank is not None and isinstance(sequence, int):
             group = hit.values.get("guid", hit.values.get("group", ""))
             groups.setdefault(str(group), {}).setdefault(rank, sequence)

@@ -3,11 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from diagnostics.checks.training.given import evidence, named_ranks, subject
-from diagnostics.checks.training.judging import finding
+from diagnostics.checks.training.given import named_ranks
+from diagnostics.checks.training.judging import Said, finding, quotes, subject
 from diagnostics.finding import Finding, Severity, found
-from diagnostics.rules.fold import Hit
-from diagnostics.rules.seen import LogSeen
 
 AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|[KMGT]i?B)"
 UNITS = {"bytes": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
@@ -31,29 +29,38 @@ MUCH = 0.2
 SHOWN = 3
 
 
-def holders(log: LogSeen, hits: Sequence[Hit], severity: Severity) -> Iterator[Finding]:
+def holders(told: Sequence[Said], severity: Severity) -> Iterator[Finding]:
     """Yield that there was no room, with the largest holders, and whether they are others."""
-    first = hits[0]
-    said = {name: _amount(form.search(first.text)) for name, form in PARTS.items()}
-    yield finding(log, hits, severity, _told(said))
-    others = _others(first.text)
-    total, free, own = said["total"], said["free"], said["own"]
-    held = sum(size for _, size in others)
-    if not others and total and own is not None and free is not None:
-        held = total - free - own
-    if total and held > max(MUCH * total, UNCOUNTED):
-        yield _by_others(log, first, held, others)
+    parts = _parts(told[0])
+    yield finding(told, severity, _told(parts))
+    for said in told:
+        others = _others(said.hit.text)
+        held = sum(size for _, size in others) or _elsewhere(_parts(said))
+        total = _parts(said)["total"]
+        if total and held > max(MUCH * total, UNCOUNTED):
+            yield _by_others(said, held, others)
+            return
 
 
-def _by_others(log: LogSeen, hit: Hit, held: float, others: Sequence[tuple[str, float]]) -> Finding:
-    about = subject(log, [hit])
+def _parts(said: Said) -> dict[str, float | None]:
+    return {name: _amount(form.search(said.hit.text)) for name, form in PARTS.items()}
+
+
+def _elsewhere(parts: dict[str, float | None]) -> float:
+    """Return what is neither free nor the process's own."""
+    total, free, own = parts["total"], parts["free"], parts["own"]
+    return 0.0 if total is None or free is None or own is None else total - free - own
+
+
+def _by_others(said: Said, held: float, others: Sequence[tuple[str, float]]) -> Finding:
+    about = subject([said])
     names = ", ".join(f"pid {pid}: {_shown(size)}" for pid, size in others[:SHOWN])
     return found(
         "gpu_memory_held_by_other_process",
         "warning",
         about,
         "{who}: other processes hold {held} of the GPU's memory{names}",
-        *evidence(log, [hit]),
+        *quotes([said]),
         kind="event",
         variant="in_log",
         who=named_ranks(about),
@@ -77,8 +84,8 @@ def _told(said: dict[str, float | None]) -> str:
 
 def _others(text: str) -> list[tuple[str, float]]:
     """Return pid and bytes of the other processes, the largest first."""
-    found_ = [(hit[1], _size(hit[2], hit[3])) for hit in OTHERS.finditer(text)]
-    return sorted(found_, key=lambda one: -one[1])
+    sizes = [(hit[1], _size(hit[2], hit[3])) for hit in OTHERS.finditer(text)]
+    return sorted(sizes, key=lambda one: -one[1])
 
 
 def _amount(hit: re.Match[str] | None) -> float | None:

@@ -1,13 +1,17 @@
-"""What a fault in a log counts for beside the others of the same log: a cause, or its echo.
+"""What a fault in the logs of a job counts for beside the others: a cause, or its echo.
 
 A job that ends prints one cause and a thousand lines that follow from it. What follows is kept as a
-note, so that nobody drains a node for the echo of an error in a program, or of a time limit.
+note, so that nobody drains a node for the echo of an error in a program, or of a time limit. The
+logs that are given together are those of one job: each fault is told once, with all that quote it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from diagnostics.checks.training.given import evidence, named_ranks, subject
-from diagnostics.finding import Finding, NotApplicable, Severity, Statement, Well, found
+import msgspec
+
+from collectors.facts.subject import Subject
+from diagnostics.checks.training.given import QUOTED, evidence, named_ranks, rank_of
+from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
 from diagnostics.incidents.training import (
     BY_SIGNAL,
     CONNECTIONS,
@@ -28,69 +32,83 @@ WENT_ON = 40
 OUTLIVED = frozenset({*OWN_CODE, "cuda_oom"})
 
 
+class Said(msgspec.Struct, frozen=True):
+    """What one rule found in one of the logs."""
+
+    log: LogSeen
+    hit: Hit
+
+    @property
+    def rank(self) -> int | None:
+        """Return the rank that wrote it."""
+        return rank_of(self.log, self.hit)
+
+
 class Story:
-    """The faults of one log in the order of their lines."""
+    """The faults of a job, log by log in the order of their lines."""
 
-    def __init__(self, log: LogSeen) -> None:
-        self.log = log
-        self.hits = [hit for hit in log.hits if hit.source != "tool"]
-        self.first: Mapping[str, int] = {}
-        first: dict[str, int] = {}
-        for hit in self.hits:
-            first.setdefault(hit.fault, hit.line)
-        self.first = first
-        ends = [hit.line for hit in self.hits if hit.fault in ENDS]
-        self._ended = min(ends) if ends else None
+    def __init__(self, seen: TrainingLogs) -> None:
+        self.said = [
+            Said(log, hit) for log in seen.logs for hit in log.hits if hit.source != "tool"
+        ]
+        self._first: dict[tuple[str, str], int] = {}
+        for said in self.said:
+            self._first.setdefault((said.log.name, said.hit.fault), said.hit.line)
+        self._faults = dict.fromkeys(said.hit.fault for said in self.said)
+        self._grave = {s.hit.fault for s in self.said if s.hit.severity == "critical"}
 
-    def of(self, faults: Sequence[str]) -> Iterator[list[Hit]]:
-        """Yield the hits of each of these faults that the log has, in the order of their lines."""
-        for fault in self.first:
+    def of(self, faults: Sequence[str]) -> Iterator[list[Said]]:
+        """Yield what was said of each of these faults, the fault that came first first."""
+        for fault in self._faults:
             if fault in faults:
-                yield [hit for hit in self.hits if hit.fault == fault]
+                yield [said for said in self.said if said.hit.fault == fault]
 
-    def severity(self, hits: Sequence[Hit]) -> Severity:
-        """Return how grave a fault is in this log."""
-        gravest = max((hit.severity for hit in hits), key=("info", "warning", "critical").index)
-        fault = hits[0].fault
+    def severity(self, told: Sequence[Said]) -> Severity:
+        """Return how grave a fault is in this job."""
+        fault = told[0].hit.fault
         if fault == "nccl_wrong_interface":
-            return "critical" if CONNECTIONS & set(self.first) else "info"
-        if self._by_an_end(fault, hits) or self._folded(fault) or self._outlived(fault, hits):
+            return "critical" if CONNECTIONS & set(self._faults) else "info"
+        if all(self._by_an_end(s) for s in told) or self._folded(fault, told):
             return "info"
-        return gravest
+        if fault in OUTLIVED and all(_outlived(s) for s in told):
+            return "info"
+        return max((s.hit.severity for s in told), key=("info", "warning", "critical").index)
 
-    def _by_an_end(self, fault: str, hits: Sequence[Hit]) -> bool:
+    def _by_an_end(self, said: Said) -> bool:
         """Return whether it follows from an end that is nobody's fault."""
-        if self._ended is None or fault in ENDS:
+        if said.hit.fault in ENDS:
             return False
-        return fault in BY_SIGNAL or hits[0].line > self._ended
+        if said.hit.fault in BY_SIGNAL:
+            return bool(ENDS & set(self._faults))
+        ends = (self._first.get((said.log.name, end)) for end in ENDS)
+        return any(end is not None and end < said.hit.line for end in ends)
 
-    def _folded(self, fault: str) -> bool:
-        """Return whether another fault of the log says more of the same."""
-        if fault not in FOLDED:
-            return False
-        within = self.first[fault] + TOGETHER if fault in WORDS_OF_PYTHON else None
-        grave = {hit.fault for hit in self.hits if hit.severity == "critical"} - {fault}
-        said = [other for other in grave if other in FOLDED[fault]]
-        return any(within is None or self.first[other] <= within for other in said)
+    def _folded(self, fault: str, told: Sequence[Said]) -> bool:
+        """Return whether another fault says more of the same."""
+        more = FOLDED.get(fault, frozenset()) & self._grave - {fault}
+        if fault not in WORDS_OF_PYTHON:
+            return bool(more)
+        return all(self._beside(log, fault, more) for log in {said.log.name for said in told})
 
-    def _outlived(self, fault: str, hits: Sequence[Hit]) -> bool:
-        """Return whether the run went on after an exception, which was caught then."""
-        if fault not in OUTLIVED:
-            return False
-        last = max(hit.last_line for hit in hits)
-        quotes = (self.log.curve.finite, self.log.curve.timed)
-        return any(quote is not None and quote.line > last + WENT_ON for quote in quotes)
+    def _beside(self, log: str, fault: str, more: frozenset[str]) -> bool:
+        """Return whether one of *more* stands above the fault, or close below it."""
+        lines = [line for other in more if (line := self._first.get((log, other))) is not None]
+        return bool(lines) and min(lines) <= self._first[log, fault] + TOGETHER
+
+
+def _outlived(said: Said) -> bool:
+    """Return whether the run went on after an exception, which was caught then."""
+    quotes = (said.log.curve.finite, said.log.curve.timed)
+    return any(q is not None and q.line > said.hit.last_line + WENT_ON for q in quotes)
 
 
 def faults_said(seen: TrainingLogs, faults: Sequence[str], what: str) -> Iterator[Statement]:
-    """Yield one finding for each of these faults of each log; *what* none of the lines means."""
-    told = False
-    for log in seen.logs:
-        story = Story(log)
-        for hits in story.of(faults):
-            yield finding(log, hits, story.severity(hits))
-            told = True
-    if not told:
+    """Yield one finding for each of these faults; *what* none of the lines means."""
+    story = Story(seen)
+    groups = list(story.of(faults))
+    for told in groups:
+        yield finding(told, story.severity(told))
+    if not groups:
         yield nothing(seen, what)
 
 
@@ -104,32 +122,46 @@ def nothing(seen: TrainingLogs, what: str) -> Statement:
 
 
 def finding(
-    log: LogSeen,
-    hits: Sequence[Hit],
-    severity: Severity,
-    more: str = "",
-    others: Sequence[Hit] = (),
+    told: Sequence[Said], severity: Severity, more: str = "", others: Sequence[Said] = ()
 ) -> Finding:
     """Return one finding for all lines of one fault; the first of them is its sentence.
 
     *others* are lines of other faults that say more of this one.
     """
-    first = hits[0]
+    first = told[0].hit
     name = first.rule.partition(".")[2]
-    about = subject(log, hits)
+    about = subject(told)
+    exact = first.time_error_s is not None and first.time_error_s <= 1
     return found(
         first.fault,
         severity,
         about,
         f"{{who}}: {first.template}{more}",
-        *evidence(log, hits),
-        *evidence(log, others),
+        *quotes(told[:QUOTED]),
+        *quotes(others[:QUOTED]),
         kind=first.kind,
         variant=name if name != first.fault else "",
         rule=first.rule,
-        count=sum(hit.count for hit in hits),
-        confidence=0.6 if all(hit.severity == "warning" for hit in hits) else 0.9,
-        first_seen=first.first_seen if first.time_error_s and first.time_error_s <= 1 else None,
-        remedies=tuple(dict.fromkeys(hit.remedy for hit in hits if hit.remedy)),
+        count=sum(said.hit.count for said in told),
+        confidence=0.6 if all(said.hit.severity == "warning" for said in told) else 0.9,
+        first_seen=first.first_seen if exact else None,
+        remedies=tuple(dict.fromkeys(said.hit.remedy for said in told if said.hit.remedy)),
         **{"who": named_ranks(about), **first.values},
     )
+
+
+def subject(told: Sequence[Said]) -> Subject:
+    """Return the rank that wrote it where the rule is about it and it is one, else the log."""
+    ranks = tuple(sorted({said.rank for said in told if said.rank is not None}))
+    log = told[0].log.name
+    if len(ranks) != 1:
+        return Subject(kind="log", name=log, ranks=ranks or None)
+    if all(said.hit.about == "rank" for said in told):
+        return Subject(kind="rank", name=str(ranks[0]), rank=ranks[0])
+    return Subject(kind="log", name=log, rank=ranks[0])
+
+
+def quotes(told: Sequence[Said]) -> Iterator[Evidence]:
+    """Yield the first line of each as it stands in its log."""
+    for said in told:
+        yield from evidence(said.log, [said.hit])

@@ -35,17 +35,15 @@ def symptoms(seen: TrainingLogs) -> Iterator[Statement]:
     """No line of the given logs says that a GPU failed the job.
 
     A job that ends says why in its own log, often in one line among a thousand that follow from
-    it. Each fault of a log is one finding with its first line, its ranks and its count.
+    it. Each fault is one finding with its first line, its ranks and its count.
     """
     yield from unread(seen)
-    told = False
-    for log in seen.logs:
-        story = Story(log)
-        for hits in story.of(FAULTS):
-            told = True
-            if hits[0].fault == "cuda_oom":
-                yield from holders(log, hits, story.severity(hits))
-            else:
-                yield finding(log, hits, story.severity(hits))
-    if seen.logs and not told:
+    story = Story(seen)
+    groups = list(story.of(FAULTS))
+    for told in groups:
+        if told[0].hit.fault == "cuda_oom":
+            yield from holders(told, story.severity(told))
+        else:
+            yield finding(told, story.severity(told))
+    if seen.logs and not groups:
         yield nothing(seen, "that a GPU failed the job")
