@@ -59,7 +59,7 @@ def behind(dumps: Sequence[Dump]) -> list[Behind]:
 
 
 def differing(dumps: Sequence[Dump]) -> list[Differs]:
-    """Return the first operation of each group that its ranks called by different names or sizes."""
+    """Return the first operation of each group that its ranks called by other names or sizes."""
     found = []
     for members in _groups(dumps):
         by_sequence: dict[int, dict[str, list[int]]] = {}
@@ -72,9 +72,7 @@ def differing(dumps: Sequence[Dump]) -> list[Differs]:
             first = min(odd)
             calls = {name: tuple(sorted(set(r))) for name, r in by_sequence[first].items()}
             group = members[0][1]
-            found.append(
-                Differs(group=group.name, desc=group.desc, sequence=first, calls=calls)
-            )
+            found.append(Differs(group=group.name, desc=group.desc, sequence=first, calls=calls))
     return sorted(found, key=lambda one: (one.group, one.sequence))
 
 
