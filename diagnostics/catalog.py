@@ -50,6 +50,7 @@ from diagnostics.checks.storage import (
 )
 from diagnostics.checks.storage import expected as expected_drives
 from diagnostics.checks.text import tools
+from diagnostics.checks.training import utilization
 from diagnostics.checks.training.of_text import OF_TEXT
 
 PROCESSES: tuple[Check, ...] = (
@@ -116,6 +117,6 @@ NETWORK: tuple[Check, ...] = (
     ibping.ibping,
     ping.ping,
 )
-TRAINING: tuple[Check, ...] = OF_TEXT
+TRAINING: tuple[Check, ...] = (*OF_TEXT, utilization.utilization)
 
 WALK: tuple[Check, ...] = PROCESSES + DRIVER + NETWORK + TRAINING

@@ -16,9 +16,7 @@ FRAME = frozenset({"check_not_run"})
 LATER: dict[str, frozenset[str]] = {
     "step 5: logs of training and of schedulers": frozenset(
         {
-            *("training_hang", "checkpoint_slow", "data_loading_slow", "straggler_rank"),
-            *("utilization_low", "allreduce_bandwidth_low", "tensor_parallel_spans_nodes"),
-            *("fp16_where_bf16_is_native", "gradient_clipping_off"),
+            *("training_hang", "checkpoint_slow"),
         }
     ),
     "step 6: counters of the network, and probes under load": frozenset(

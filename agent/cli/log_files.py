@@ -9,6 +9,7 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 
 from agent.cli.errors import Mistake, say
+from agent.cli.log_order import ordered
 from agent.knowledge import knowledge, site
 from agent.walk.jobs import jobs
 from agent.walk.report import build
@@ -35,7 +36,7 @@ def diagnose(files: Sequence[str]) -> Document:
     logs: list[LogSeen] = []
     unseen: list[Missing] = []
     mistakes: list[Mistake] = []
-    for file in dict.fromkeys(files):
+    for file in ordered(files):
         try:
             logs.append(_read(file))
         except OSError as problem:
@@ -80,10 +81,13 @@ def document_of(seen: TrainingLogs) -> Document:
     said["driver"] = tuple(_driver(seen))
     kernel = (log.kernel for log in seen.logs if log.kernel is not None)
     said["network"] = tuple(link_flaps.run({KernelSymptoms: one}) for one in kernel)
-    walked = [Walked(stage=stage, results=said.get(stage, ())) for stage in STAGES]
+    runs = {"training": jobs(seen, said["training"])}
+    walked = [
+        Walked(stage=stage, results=said.get(stage, ()), jobs=runs.get(stage, ()))
+        for stage in STAGES
+    ]
     # What could not be read is the whole subject here: it is unknown, as with --strict.
-    runs = jobs(seen, said["training"])
-    return build(walked, None, started=None, seconds=None, strict=True, jobs=runs)
+    return build(walked, None, started=None, seconds=None, strict=True)
 
 
 def _driver(seen: TrainingLogs) -> Iterator[Result]:

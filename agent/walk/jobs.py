@@ -7,10 +7,15 @@ import msgspec
 
 from diagnostics.check import Result
 from diagnostics.rules.seen import TrainingLogs
-from diagnostics.series.job import job
+from diagnostics.series.job import MOST, job
+
+# In a walk a curve has no more points than a page can show: each report carries them.
+IN_WALK = 200
 
 
-def jobs(seen: TrainingLogs, results: Iterable[Result]) -> list[dict[str, Any]]:
+def jobs(
+    seen: TrainingLogs, results: Iterable[Result], most: int = MOST
+) -> tuple[dict[str, Any], ...]:
     """Return one run for each log that has numbers; findings that quote it are marked."""
     findings = [finding for result in results for finding in result.findings]
     runs: list[dict[str, Any]] = []
@@ -22,5 +27,5 @@ def jobs(seen: TrainingLogs, results: Iterable[Result]) -> list[dict[str, Any]]:
             if evidence.source == log.name and evidence.line is not None
         ]
         if log.curve.points:
-            runs.append(msgspec.to_builtins(job(log.name, log.curve, told)))
-    return runs
+            runs.append(msgspec.to_builtins(job(log.name, log.curve, told, most)))
+    return tuple(runs)

@@ -31,7 +31,6 @@ def build(
     started: float | None,
     seconds: float | None,
     strict: bool,
-    jobs: Sequence[dict[str, Any]] = (),
 ) -> Document:
     """Return the document of one walk; ids are given here, in the order of INTERFACES.
 
@@ -57,7 +56,7 @@ def build(
         findings=tuple(_finding(f, node) for f in findings),
         root_causes=join.root_causes(findings),
         incidents=incidents,
-        jobs=tuple(jobs),
+        jobs=tuple(job for stage in walked for job in stage.jobs),
         plan=advise.propose(incidents, findings, known),
     )
 

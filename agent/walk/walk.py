@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
+from agent.walk.jobs import IN_WALK, jobs
 from agent.walk.sources import by_shape
 from agent.walk.walked import Walked
 from collectors.catalog import Source
@@ -16,6 +18,7 @@ from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.check import Check, Limits, Result
 from diagnostics.finding import STAGES, Finding, Stage
+from diagnostics.rules.seen import TrainingLogs
 
 BUDGET_S = 20.0
 LEAST_S = 1.0
@@ -63,9 +66,15 @@ async def walk(
                 results=results,
                 seconds=node.monotonic() - start,
                 held_back_by=hold if any(_held(r) for r in results) else None,
+                jobs=_jobs(gather, results) if stage == "training" else (),
             )
         )
     return tuple(walked)
+
+
+def _jobs(gather: "Gather", results: Sequence[Result]) -> tuple[dict[str, Any], ...]:
+    read = gather.seen.get(TrainingLogs)
+    return jobs(read, results, IN_WALK) if isinstance(read, TrainingLogs) else ()
 
 
 class Gather:
