@@ -8,8 +8,9 @@ import msgspec
 from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Owner, owner
+from collectors.facts.processes import Process, ProcessTable
 from collectors.facts.wanted import Wanted
-from collectors.host.processes import Process, parse
+from collectors.host.processes import parse
 from collectors.node.protocol import Node
 
 MOST_TASKS = 64
@@ -56,12 +57,13 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     stack: tuple[str, ...] = ()
 
 
-async def collect(node: Node, wanted: Wanted) -> BlockedTasks | Missing:
+async def collect(
+    node: Node, wanted: Wanted, table: ProcessTable | Missing
+) -> BlockedTasks | Missing:
     """Look twice; of those that did not move, ask how long already and where they wait."""
-    first = await node.files("/proc/[0-9]*/stat", cap=4096)
-    if isinstance(first, Missing):
-        return first
-    suspects = _stopped(first)[:MOST_TASKS]
+    if isinstance(table, Missing):
+        return table
+    suspects = [p for p in table.processes if not p.kernel and p.state in "DZ"][:MOST_TASKS]
     if not suspects:
         return BlockedTasks(tasks=())
     before = await node.files(*_of(suspects, "status"))
@@ -86,11 +88,6 @@ async def _placed(node: Node, still: list[Process], watched_s: float) -> Blocked
         tasks=tuple(_task(task, seen, known, watched_s) for task in still),
         places_missing=places if isinstance(places, Missing) else None,
     )
-
-
-def _stopped(seen: Files) -> list[Process]:
-    found = (parse(text) for _, text in seen.match("/proc/[0-9]*/stat"))
-    return [p for p in found if p and not p.kernel and p.state in "DZ"]
 
 
 def _of(tasks: Iterable[Process], name: str) -> list[str]:

@@ -2,9 +2,8 @@
 
 import re
 
-import msgspec
-
-from collectors.facts.observation import Cause, Missing, Observation
+from collectors.facts.observation import Cause, Missing
+from collectors.facts.processes import Process, ProcessTable
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
@@ -15,24 +14,6 @@ STAT = re.compile(
 FLAGS, START = 4, 17
 KTHREAD = 0x00200000
 TICKS_S = 100.0
-
-
-class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """One process; `start_s` is seconds after boot, `state` the kernel's letter (D, Z, S ...)."""
-
-    pid: int
-    comm: str
-    state: str
-    ppid: int
-    start_s: float
-    kernel: bool = False
-
-
-class ProcessTable(Observation, frozen=True, kw_only=True):
-    """All processes at one time; `uptime_s` is seconds since boot."""
-
-    processes: tuple[Process, ...]
-    uptime_s: float
 
 
 async def collect(node: Node, wanted: Wanted) -> ProcessTable | Missing:

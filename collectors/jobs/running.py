@@ -9,6 +9,7 @@ import msgspec
 from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Held, HeldDevices, Owner, owner
+from collectors.facts.processes import ProcessTable
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
@@ -70,14 +71,16 @@ class JobsOnNode(Observation, frozen=True, kw_only=True):
         return next((missing for missing in self.silent if missing.what == name), None)
 
 
-async def collect(node: Node, wanted: Wanted) -> JobsOnNode | Missing:
+async def collect(
+    node: Node, wanted: Wanted, table: ProcessTable | Missing
+) -> JobsOnNode | Missing:
     """Ask the sources that are used here; twice where an owner is in no answer.
 
     A job that ends while we look, and its processes with it, would otherwise read as an orphan's.
     """
-    daemons = await _daemons(node)
-    if isinstance(daemons, Missing):
-        return daemons
+    if isinstance(table, Missing):
+        return table
+    daemons = {DAEMONS[one.comm] for one in table.processes if one.comm in DAEMONS}
     held = await _held(node)
     claimed = {kind for kind, _ in _claims(held)}
     used = [name for name in ASK if name in claimed or name in daemons]
@@ -92,15 +95,6 @@ async def collect(node: Node, wanted: Wanted) -> JobsOnNode | Missing:
         silent=(*first.silent, *(m for m in second.silent if first.unknown(m.what) is None)),
         still_holding=tuple(e.pid for e in held if (e.pid, e.start_ticks) in still),
     )
-
-
-async def _daemons(node: Node) -> set[SourceName] | Missing:
-    seen = await node.files("/proc/[0-9]*/stat", cap=4096)
-    if isinstance(seen, Missing):
-        return seen
-    texts = (text for _, text in seen.match("/proc/[0-9]*/stat"))
-    comms = {text.partition("(")[2].rpartition(")")[0] for text in texts}
-    return {name for comm, name in DAEMONS.items() if comm in comms}
 
 
 async def _held(node: Node) -> tuple[Held, ...]:

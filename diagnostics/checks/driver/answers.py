@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from collectors.facts.observation import Cause, Missing
+from collectors.facts.processes import ProcessTable
 from collectors.facts.subject import Subject
 from collectors.gpu.asking import WHAT
 from collectors.gpu.bus import PciGpus
 from collectors.gpu.health import GpuHealth
 from collectors.gpu.nvml import Gpu, GpuSnapshot
 from collectors.host.holders import GpuHolders, Holder
-from collectors.host.processes import ProcessTable
 from diagnostics.check import NODE, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 

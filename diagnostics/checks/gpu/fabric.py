@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from collectors.facts.observation import Missing
+from collectors.facts.processes import ProcessTable
 from collectors.gpu.bus import PciGpus
 from collectors.gpu.fabric_manager import TOOL, FabricManager
 from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.gpu.health_parts import Fabric
-from collectors.host.processes import ProcessTable
 from diagnostics.check import NODE, Limits, check
 from diagnostics.checks.gpu import asked
 from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found

@@ -6,8 +6,8 @@ from typing import Annotated
 import msgspec
 
 from collectors.facts.observation import Missing
+from collectors.facts.processes import ProcessTable
 from collectors.host.clock import Clock
-from collectors.host.processes import ProcessTable
 from diagnostics.check import NODE, Limits, check
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
 

@@ -8,10 +8,10 @@ import msgspec
 
 from collectors.facts.kernel_log import KernelLog, Record
 from collectors.facts.observation import Missing
+from collectors.facts.processes import Process, ProcessTable
 from collectors.facts.subject import Subject
 from collectors.host.blocked import BlockedTasks, Task
 from collectors.host.holders import GpuHolders, Holder
-from collectors.host.processes import Process, ProcessTable
 from diagnostics.check import Limits, check
 from diagnostics.finding import Evidence, Finding, Statement, Unseen, Well, found
 

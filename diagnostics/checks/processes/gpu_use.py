@@ -7,10 +7,10 @@ from typing import Annotated
 import msgspec
 
 from collectors.facts.observation import Cause, Missing
+from collectors.facts.processes import ProcessTable
 from collectors.facts.subject import Subject
 from collectors.gpu.nvml import Gpu, GpuSnapshot
 from collectors.host.holders import GpuHolders, Holder
-from collectors.host.processes import ProcessTable
 from collectors.jobs.running import JobsOnNode
 from diagnostics.check import Limits, check
 from diagnostics.checks.processes import ownership

@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 
 from collectors.facts.observation import Missing
+from collectors.facts.processes import ProcessTable
 from collectors.gpu.nvml import GpuSnapshot
 from collectors.host.holders import GpuHolders, Holder
-from collectors.host.processes import ProcessTable
 from collectors.jobs.running import JobsOnNode
 from diagnostics.check import Limits, check
 from diagnostics.checks.processes import ownership

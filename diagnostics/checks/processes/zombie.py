@@ -6,10 +6,10 @@ from typing import Annotated
 import msgspec
 
 from collectors.facts.observation import Missing
+from collectors.facts.processes import ProcessTable
 from collectors.facts.subject import Subject
 from collectors.host.blocked import BlockedTasks, Task
 from collectors.host.holders import GpuHolders
-from collectors.host.processes import ProcessTable
 from collectors.jobs.running import JobsOnNode
 from diagnostics.check import Limits, check
 from diagnostics.checks.processes import ownership

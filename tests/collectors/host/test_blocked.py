@@ -15,8 +15,10 @@ from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.owner import Owner
 from collectors.facts.wanted import Wanted
+from collectors.host import processes
 from collectors.host.blocked import BlockedTasks, Task, collect, stood_still_s
 from collectors.node.live import Live
+from collectors.node.protocol import Node
 from collectors.node.recorded import Recorded
 from tests.recording import recorded, write
 
@@ -39,6 +41,7 @@ def of(
     """Return the files of one process."""
     folder = f"/proc/{pid}"
     files = {
+        "/proc/uptime": "1400.21 90.00\n",
         f"{folder}/stat": stat(pid, state, **more),
         f"{folder}/status": f"Name:\tpython\nvoluntary_ctxt_switches:\t{switches}\n",
         f"{folder}/cgroup": CGROUP,
@@ -50,8 +53,13 @@ PLACE = {"kind": "blocked", "args": {"pids": [4100]}}
 STOOD = {"4100": {"wchan": "os_acquire_rwlock_read", "stack": ["down_read"]}}
 
 
+async def seen(node: Node, wanted: Wanted) -> BlockedTasks | Missing:
+    """Look as a walk does: at all processes first."""
+    return await collect(node, wanted, await processes.collect(node, wanted))
+
+
 def look(folder: Path) -> BlockedTasks | Missing:
-    return asyncio.run(collect(Recorded(folder), Wanted()))
+    return asyncio.run(seen(Recorded(folder), Wanted()))
 
 
 def test_how_long_is_counted_on_the_clock_of_its_processor(tmp_path: Path) -> None:
@@ -130,7 +138,7 @@ def test_what_was_not_recorded_is_missing(tmp_path: Path) -> None:
     """A recording without /proc says nothing about it."""
     node = recorded(tmp_path, paths=["/sys"])
 
-    got = asyncio.run(collect(node, Wanted()))
+    got = asyncio.run(seen(node, Wanted()))
     assert isinstance(got, Missing)
     assert got.cause is Cause.NOT_RECORDED
 
@@ -176,7 +184,7 @@ def here() -> BlockedTasks | Missing:
     async def run() -> BlockedTasks | Missing:
         node = Live()
         try:
-            return await collect(node, Wanted(sample_s=0.3))
+            return await seen(node, Wanted(sample_s=0.3))
         finally:
             await node.close()
 

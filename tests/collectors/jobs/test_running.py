@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
+from collectors.host import processes
 from collectors.jobs.running import (
     JobProcess,
     JobsOnNode,
@@ -166,18 +167,28 @@ def command(*argv: str, stdout: str = "", stderr: str = "", status: int = 0) -> 
     return {"argv": argv, "stdout": stdout, "stderr": stderr, "status": status}
 
 
-SLURMD = {"/proc/900/stat": "900 (slurmd) S 1 900 900 0", "/dev/nvidia0": ""}
+STAT = "900 ({}) S 1 900 900 0 -1 4194560 0 0 0 0 9 4 0 0 20 0 1 0 813"
+SLURMD = {
+    "/proc/uptime": "1400.21 90.00\n",
+    "/proc/900/stat": STAT.format("slurmd"),
+    "/dev/nvidia0": "",
+}
 JOB = "0::/system.slice/slurmstepd.scope/job_{}/step_0/user/task_0\n"
 LISTPIDS = command("scontrol", "listpids", stdout=LISTED)
 
 
 def look(folder: Path) -> JobsOnNode | Missing:
-    return asyncio.run(collect(Recorded(folder), Wanted()))
+    node = Recorded(folder)
+
+    async def run() -> JobsOnNode | Missing:
+        return await collect(node, Wanted(), await processes.collect(node, Wanted()))
+
+    return asyncio.run(run())
 
 
 def test_a_node_without_scheduler_or_runtime_asks_nobody(tmp_path: Path) -> None:
     """No tool is started where nothing claims a job and no daemon runs."""
-    write(tmp_path, files={"/proc/900/stat": "900 (sshd) S 1 900 900 0"})
+    write(tmp_path, files=SLURMD | {"/proc/900/stat": STAT.format("sshd")})
 
     assert JobsOnNode() == look(tmp_path)
 
@@ -237,7 +248,12 @@ def test_a_job_in_either_answer_runs(tmp_path: Path) -> None:
 def test_a_claimed_runtime_that_is_not_installed_is_unknown(tmp_path: Path) -> None:
     """A pod's process, and nobody to ask about it."""
     pod = f"5:devices:/kubepods/besteffort/pod5a0c2b1e-6a37-4b62-9a57-0d8d9c0f7e11/{ID}\n"
-    write(tmp_path, files={"/dev/nvidia0": ""}, answers=[holders(held(4, pod))], tools=["crictl"])
+    write(
+        tmp_path,
+        files=SLURMD | {"/proc/900/stat": STAT.format("sshd")},
+        answers=[holders(held(4, pod))],
+        tools=["crictl"],
+    )
     got = look(tmp_path)
 
     assert isinstance(got, JobsOnNode)

@@ -12,6 +12,7 @@ import pytest
 
 from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
+from collectors.host import processes
 from collectors.jobs import node_reason
 from collectors.jobs.running import JobsOnNode, collect
 from collectors.node.live import Live
@@ -151,7 +152,8 @@ def look(cluster: Cluster, **tools: str) -> JobsOnNode | Missing:
     async def run() -> JobsOnNode | Missing:
         node = Live(tools={"scontrol": str(cluster.scontrol), **tools})
         try:
-            return await collect(node, Wanted(sample_s=0.1))
+            table = await processes.collect(node, Wanted())
+            return await collect(node, Wanted(sample_s=0.1), table)
         finally:
             await node.close()
 

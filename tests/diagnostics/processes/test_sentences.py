@@ -7,11 +7,11 @@ import pytest
 from collectors.facts.kernel_log import KernelLog, Record
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Owner
+from collectors.facts.processes import Process, ProcessTable
 from collectors.gpu.bus import PciFunction, PciGpus
 from collectors.gpu.nvml import Gpu, GpuProcess, GpuSnapshot
 from collectors.host.blocked import BlockedTasks, Task
 from collectors.host.holders import GpuHolders, Holder
-from collectors.host.processes import Process, ProcessTable
 from collectors.jobs.running import JobsOnNode, Source
 from diagnostics.check import Check
 from diagnostics.checks.driver.answers import answers
