@@ -7,8 +7,10 @@ from diagnostics.incidents.numbers import of_numbers
 
 # Ends that are nobody's fault: time, a person, a job of higher rank.
 ENDS = frozenset({"slurm_time_limit", "slurm_cancelled", "slurm_preempted"})
+BY_TIME = ENDS - {"slurm_cancelled"}
 # What an end looks like from inside, also where its own line comes last.
 BY_SIGNAL = frozenset({"external_sigterm", "external_sighup", "worker_sigkill", "worker_crashed"})
+ASKED = frozenset({"external_sigterm", "external_sighup"})
 # What the program itself did wrong.
 OWN_CODE = (
     *("module_not_found", "file_not_found", "permission_denied", "division_by_zero"),
@@ -82,6 +84,9 @@ def of_training() -> Iterator[Edge]:
     yield from _each((*OF_GPU, *OF_HOST, *OF_NETWORK, "rank_missing"), follows, "log")
     yield from _each(OWN_CODE, (*follows, "nccl_shm_attach_failed"), "above")
     yield from _each(ENDS, (*follows, *BY_SIGNAL), "log")
+    # With srun -K a step is cancelled when one of its tasks fails.
+    failed = (*OF_GPU, *OF_HOST, *OWN_CODE, *OF_NETWORK, *WAITING, "nccl_collective_desync")
+    yield from _each(failed, ("slurm_cancelled",), "above")
     out_of_step = ("nccl_collective_timeout", "nccl_collective_desync", "nccl_heartbeat_timeout")
     yield from _each(out_of_step, (*follows, *WORDS_OF_PYTHON), "above")
     yield from _each(("nccl_wrong_interface",), CONNECTIONS, "log")

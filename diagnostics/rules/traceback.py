@@ -29,6 +29,12 @@ FRAME = re.compile(
     r", in (?P<function>.{1,100})"
 )
 DIGIT = re.compile(r"\d")
+# rich draws a box:   │ /srv/job/train.py:88 in step                    │
+BOXED = re.compile(
+    r"(?P<front>.{0,200}?)[│|] (?P<file>/[^\s:]{1,300}):(?P<line>\d{1,7})"
+    r" in (?P<function>\S{1,100})"
+)
+OF_A_BOX = ("│", "╰", "╭", "|", "+")
 EXCEPTION = re.compile(r"[A-Za-z_][\w.]{1,120}(?:: |$)")
 LIBRARY = re.compile(
     r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|/python\d\.\d{1,2}/(?!.*/)|^<|/bin/(?:torchrun|accelerate|deepspeed)$"
@@ -79,13 +85,13 @@ class _Open:
     def take(self, number: int, text: str) -> Raised | None:
         """Take one line below the head; return the exception once it is there."""
         self.lines += 1
-        if hit := FRAME.match(text):
+        if hit := FRAME.match(text) or BOXED.match(text):
             self._frame(hit, _front(hit["front"]))
             return None
         if self.front is None or _front(text[: self.width]) != self.front:
             return None
         rest = text[self.width :]
-        if rest[:1] in (" ", "\t", "") or not EXCEPTION.match(rest):
+        if rest[:1] in (" ", "\t", "", *OF_A_BOX) or not EXCEPTION.match(rest):
             return None
         return Raised(Line(number, text), rest, self.own or self.last)
 

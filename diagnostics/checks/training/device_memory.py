@@ -34,7 +34,7 @@ def holders(told: Sequence[Said], severity: Severity) -> Iterator[Finding]:
     parts = _parts(told[0])
     yield finding(told, severity, _told(parts))
     for said in told:
-        others = _others(said.hit.text)
+        others = _others(said.hit.text, _parts(said))
         held = sum(size for _, size in others) or _elsewhere(_parts(said))
         total = _parts(said)["total"]
         if total and held > max(MUCH * total, UNCOUNTED):
@@ -82,9 +82,14 @@ def _told(said: dict[str, float | None]) -> str:
     return told
 
 
-def _others(text: str) -> list[tuple[str, float]]:
+def _others(text: str, parts: dict[str, float | None]) -> list[tuple[str, float]]:
     """Return pid and bytes of the other processes, the largest first."""
     sizes = [(hit[1], _size(hit[2], hit[3])) for hit in OTHERS.finditer(text)]
+    used = parts["used"]
+    if parts["own"] is None and used is not None:
+        # In a container PyTorch does not know its own pid on the host: one of them is itself.
+        own = min((size for _, size in sizes if size >= used), default=None)
+        sizes = [one for one in sizes if one[1] != own]
     return sorted(sizes, key=lambda one: -one[1])
 
 

@@ -13,7 +13,9 @@ from collectors.facts.subject import Subject
 from diagnostics.checks.training.given import QUOTED, evidence, named_ranks, rank_of
 from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
 from diagnostics.incidents.training import (
+    ASKED,
     BY_SIGNAL,
+    BY_TIME,
     CONNECTIONS,
     ENDS,
     FOLDED,
@@ -27,6 +29,7 @@ from diagnostics.rules.seen import LogSeen, TrainingLogs
 TOGETHER = 60
 # Whoever prints steps this long after an exception has outlived it.
 WENT_ON = 40
+LONGEST_SAID = 160
 
 # What a program can catch: a module that it does without, a batch that it tries again in halves.
 OUTLIVED = frozenset({*OWN_CODE, "cuda_oom"})
@@ -78,8 +81,11 @@ class Story:
         """Return whether it follows from an end that is nobody's fault."""
         if said.hit.fault in ENDS:
             return False
-        if said.hit.fault in BY_SIGNAL:
-            return bool(ENDS & set(self._faults))
+        # A step is cancelled also when a task of it was killed: that kill stands above.
+        asked = said.hit.fault in ASKED and ENDS & set(self._faults)
+        timed = said.hit.fault in BY_SIGNAL and BY_TIME & set(self._faults)
+        if asked or timed:
+            return True
         ends = (self._first.get((said.log.name, end)) for end in ENDS)
         return any(end is not None and end < said.hit.line for end in ends)
 
@@ -107,9 +113,24 @@ def faults_said(seen: TrainingLogs, faults: Sequence[str], what: str) -> Iterato
     story = Story(seen)
     groups = list(story.of(faults))
     for told in groups:
-        yield finding(told, story.severity(told))
+        yield finding(told, story.severity(told), _where(told[0].hit))
     if not groups:
         yield nothing(seen, what)
+
+
+def _where(hit: Hit) -> str:
+    """Return where in the program's own code an exception was raised, and what it said."""
+    values = hit.values
+    if "file" not in values:
+        return ""
+    place = f"{values['file']}:{values['at']} in {values['function']}"
+    said = str(values.get("said", ""))[:LONGEST_SAID]
+    return f" ({_plain(place)}{': ' if said else ''}{_plain(said)})"
+
+
+def _plain(text: str) -> str:
+    """Return a text of the log so that a template takes it for nothing else."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def nothing(seen: TrainingLogs, what: str) -> Statement:
