@@ -1,6 +1,5 @@
 """Compare the last points of a run with the run's own earlier ones."""
 
-import math
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -12,9 +11,11 @@ from diagnostics.series.point import Point
 
 # Fewer earlier points than this are no baseline,
 EARLIER = 20
-# but where steps are so long that each is the mean of many passes, so many seconds are.
-LONG_S = 180.0
+# but where so many seconds of work were slow, as many before it are enough.
+LONG_S, BEFORE_S = 180.0, 20.0
 FEWEST, FEWEST_EARLIER = 2, 3
+# A step as long as this is the mean of many passes, and varies less.
+MEANS_S = 60.0
 
 
 class Grown(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,16 +53,27 @@ def grown(
 ) -> Grown | None:
     """Return how *value* rose for good in a run, None where it did not.
 
-    It lasts for the *recent* last points and is compared with 20 earlier ones at least; of long
-    steps, whose *seconds* are given, three minutes on either side are enough.
+    It lasts for the *recent* last points and is compared with 20 earlier ones at least. Where the
+    points' *seconds* are given, three slow minutes are enough in a log that has fewer.
     """
     timed = [(point, v) for point in points if (v := value(point)) is not None]
     values = [v for _, v in timed]
     least, earlier = recent, EARLIER
     if seconds is not None and timed and len(timed) < EARLIER + recent:
-        needed = math.ceil(LONG_S / max(median([seconds(point) for point, _ in timed]), 1e-3))
+        took = [seconds(point) for point, _ in timed]
+        few = FEWEST if median(took) >= MEANS_S else FEWEST + 1
         # Two slow ones in a row are more likely by chance where there are many.
-        least = min(recent, max(FEWEST, needed, len(timed) // 5 + 1))
-        earlier = min(EARLIER, max(FEWEST_EARLIER, needed))
+        least = min(recent, max(few, _until(took[::-1], LONG_S), len(timed) // 5 + 1))
+        earlier = min(EARLIER, max(FEWEST_EARLIER, _until(took, BEFORE_S)))
     found = change.rise(values, ratio=ratio, recent=least, earlier=earlier)
     return None if found is None else Grown(change=found, since=timed[found.at][0])
+
+
+def _until(seconds: Sequence[float], enough: float) -> int:
+    """Return how many of the first points make so many seconds, one more than all if none do."""
+    total = 0.0
+    for place, one in enumerate(seconds, start=1):
+        total += one
+        if total >= enough:
+            return place
+    return len(seconds) + 1

@@ -41,7 +41,7 @@ LOSSES = 3
 def falls(points: Sequence[Point]) -> list[Fall]:
     """Return each stretch in which the scale only fell, in their order."""
     found: list[Fall] = []
-    scaled = [(place, point) for place, point in enumerate(points) if point.loss_scale]
+    scaled = [(place, point) for place, point in enumerate(points) if point.loss_scale is not None]
     run: list[tuple[int, Point]] = []
     previous: tuple[int, Point] | None = None
     for one in scaled:

@@ -22,12 +22,13 @@ ANCHORS = (
 #  [2026-11-30 02:11:09] iteration    41206/  500000 | consumed samples: 42194944 | elapsed time
 #  per iteration (ms): 3021.4 | learning rate: 1.200E-04 | global batch size:  1024 | lm loss:
 #  1.930000E+00 | loss scale: 1.0 | grad norm: 0.310 | number of nan iterations:   0 |
+# GPT-NeoX:  samples/sec: 12.5 | iteration 10/ 900 | elapsed time per iteration (ms): 51.2 |
 # Megatron-DeepSpeed: ... | elapsed time per iteration (s): 3.02 | ... | samples per second: 338.8
 ITERATION = re.compile(r"\biteration\s{0,12}(?P<step>\d{1,12})/")
 # The cells that are read, by the end of their names. Of all that ends in "loss" it is the loss
 # itself: not a scale, not the extra terms of experts.
 ELAPSED = (("| elapsed time per iteration (ms):", 1.0), ("| elapsed time per iteration (s):", 1e3))
-LOSS = re.compile(r"(?:lm|total|[\w-]{1,20} lm)?[ -]?loss")
+LOSS = re.compile(r"(?:lm|total|[\w-]{1,20} lm)?[ _-]?loss")
 
 #     all-grads-sync ................................: (12.31, 15.02)
 #     grads-all-reduce ...............................: 14.70

@@ -63,3 +63,21 @@ def test_long_steps_need_no_twenty() -> None:
 
     assert slow is not None
     assert 3 == slow.since.step
+
+
+def test_three_slow_minutes_need_no_thirty_steps() -> None:
+    """Twelve steps of 2 s, then four of a minute: no checkpoint; two of them could be one."""
+    times = [2.0, 2.1, 1.9] * 4 + [61.0, 64.0, 59.0, 60.0]
+    points = [Point(step=n, step_ms=s * 1e3) for n, s in enumerate(times)]
+
+    def found(steps: list[Point]) -> int | None:
+        slow = grown(
+            steps,
+            lambda point: point.step_ms,
+            ratio=1.05,
+            recent=10,
+            seconds=lambda point: (point.step_ms or 0.0) / 1e3,
+        )
+        return slow.since.step if slow else None
+
+    assert [12, None, None] == [found(points), found(points[:-2]), found(points[:12])]

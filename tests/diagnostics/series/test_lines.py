@@ -61,6 +61,13 @@ def said(text: str) -> dict[str, Any] | None:
             },
         ),
         (
+            (
+                " samples/sec: 12.5 | iteration 10/ 900 | elapsed time per iteration (ms): 51.2 |"
+                " learning rate: 6.000E-06 | lm_loss: 1.094E+01 | loss scale: 4096.0 |"
+            ),
+            {"step": 10, "loss": 10.94, "step_ms": 51.2, "lr": 6e-06, "loss_scale": 4096.0},
+        ),
+        (
             "iteration        5/       8 | elapsed time per iteration (ms): 4.8 | lm-loss: 2.1",
             {"step": 5, "loss": 2.1, "step_ms": 4.8},
         ),
