@@ -84,9 +84,9 @@ def of_training() -> Iterator[Edge]:
     yield from _each((*OF_GPU, *OF_HOST, *OF_NETWORK, "rank_missing"), follows, "log")
     yield from _each(OWN_CODE, (*follows, "nccl_shm_attach_failed"), "above")
     yield from _each(ENDS, (*follows, *BY_SIGNAL), "log")
-    # With srun -K a step is cancelled when one of its tasks fails.
+    # With srun -K a step is cancelled when one of its tasks fails, and launchers kill the rest.
     failed = (*OF_GPU, *OF_HOST, *OWN_CODE, *OF_NETWORK, *WAITING, "nccl_collective_desync")
-    yield from _each(failed, ("slurm_cancelled",), "above")
+    yield from _each(failed, ("slurm_cancelled", "worker_sigkill", "segfault"), "above")
     out_of_step = ("nccl_collective_timeout", "nccl_collective_desync", "nccl_heartbeat_timeout")
     yield from _each(out_of_step, (*follows, *WORDS_OF_PYTHON), "above")
     yield from _each(("nccl_wrong_interface",), CONNECTIONS, "log")

@@ -137,13 +137,14 @@ class Search:
             return
         line = raised.line
         for _, _, held in known.anchors.hits(line.text.encode("utf-8", "replace") + b"\n"):
-            if any(rule.match(line.text) for rule in known.plan(held).rules):
+            if any(rule.match(line.text) and not rule.weak for rule in known.plan(held).rules):
                 return
         head = line.text[:LOOKED_AT].encode("utf-8", "replace")
         for _, _, held in known.anchors.hits(raised.told.encode("utf-8", "replace")):
             for rule in known.plan(held).rules:
                 if run := self.fold.take(rule, line, raised.told):
                     run.again(line.number, head)
+                    self._tracebacks.note(line.number)
                     return
 
     def _place(self, run: Run, number: int) -> None:
@@ -159,13 +160,13 @@ class Search:
     def _text(
         self, rules: Sequence[Rule], ends: Sequence[Rule], place: Place, told: str | None = None
     ) -> tuple[Counting, ...]:
-        if not rules and not ends:
+        if (not rules and not ends) or self._tracebacks.ignored(place.number):
             return ()
         line = Line(place.number, decoded(place.piece[place.start : place.stop]))
         head = place.piece[place.start : min(place.stop, place.start + LOOKED_AT)]
         counting: list[Counting] = []
         for rule in sorted(rules, key=_weak) if len(rules) > 1 else rules:
-            if rule.weak and counting:
+            if rule.weak and (counting or self._tracebacks.noted(place.number)):
                 break
             if run := self.fold.take(rule, line, told):
                 if not run.count:

@@ -116,6 +116,8 @@ class Tracebacks:
     def __init__(self) -> None:
         self._open: _Open | None = None
         self._frames: dict[int, Frame] = {}
+        self._noted: set[int] = set()
+        self._ignored: set[int] = set()
         self._count = 0
 
     def head(self, piece: bytes, start: int, number: int) -> Raised | None:
@@ -137,6 +139,18 @@ class Tracebacks:
         """Return where the exception of this line was raised."""
         return self._frames.get(number)
 
+    def note(self, number: int) -> None:
+        """Note that the exception of this line counts already."""
+        self._noted.add(number)
+
+    def noted(self, number: int) -> bool:
+        """Return whether the exception of this line counts already."""
+        return number in self._noted
+
+    def ignored(self, number: int) -> bool:
+        """Return whether Python says of the exception of this line that it ignores it."""
+        return number in self._ignored
+
     def _read(self, piece: bytes, start: int, number: int) -> Raised | None:
         reading = self._open
         assert reading is not None, "a head came before"
@@ -144,7 +158,12 @@ class Tracebacks:
             raised = reading.take(at, decoded(line))
             if raised is not None or reading.lines >= MOST_LINES:
                 self._open = None
-                return None if raised is None or reading.ignored else self._kept(raised)
+                if raised is None:
+                    return None
+                if reading.ignored:
+                    self._ignored.add(raised.line.number)
+                    return None
+                return self._kept(raised)
         return None
 
     def _kept(self, raised: Raised) -> Raised | None:
