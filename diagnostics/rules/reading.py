@@ -12,7 +12,7 @@ from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.stamp import STAMP, hand
 from diagnostics.rules.when import When, when
-from diagnostics.series.curve import Drawing
+from diagnostics.series.curve import LONGEST, Drawing
 
 # Texts that came lately, with what they count for: a line that repeats is not searched again.
 MOST_TEXTS = 4_096
@@ -109,7 +109,9 @@ class Reading:
         tally.count(lines, self._line)
         drawn = sorted(tally.drawn + learned) if learned else tally.drawn
         first = self._line
-        self._drawing.lines((first + at, lines[at], held, noted) for at, held, noted in drawn)
+        self._drawing.lines(
+            (first + at, lines[at][:LONGEST], held, noted) for at, held, noted in drawn
+        )
         self._line += len(lines)
         self._dense = len(tally.more) < NEW * len(lines)
 

@@ -16,7 +16,7 @@ ANCHORS = (r"loss", r"step_timing", r"grad_norm", r"gnorm", r"grad norm", r"samp
 # completed step: 10, seconds: 1.234, TFLOP/s/device: 123.4, Tokens/s/device: 1234.5, loss: 9.876
 # Epoch: [0]  [ 100/5004]  lr: 0.1  loss: 6.9 (6.95)  time: 0.4513  data: 0.0012
 PAIR = re.compile(
-    r"(?:(?P<word>[A-Za-z][\w/]{0,30})[ -])?(?P<name>[A-Za-z][\w/.()]{0,60})[\"']?\s?"
+    r"(?<!\w)(?:(?P<word>[A-Za-z][\w/]{0,30})[ -])?(?P<name>[A-Za-z][\w/.()]{0,60})[\"']?\s?"
     rf"[:=]\s{{0,8}}[\"'\[]?(?P<value>{NUMBER})(?P<times>[KMBT](?![\w/]))?(?P<unit>\s?(?:ms|s)\b)?"
 )
 # iter 100: loss 2.3456, time 123.45ms        step 912 lr 0.0003 loss 2.31

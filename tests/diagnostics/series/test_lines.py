@@ -1,5 +1,6 @@
 """Number lines of frameworks, new and old, say step, loss and times."""
 
+import time
 from typing import Any
 
 import pytest
@@ -322,6 +323,19 @@ def test_a_printed_dict_is_read_back(step: int, loss: float, norm: float, lr: fl
     text = str({"loss": loss, "grad_norm": norm, "learning_rate": lr, "step": step})
 
     assert Numbers(step=step, loss=loss, grad_norm=norm, lr=lr) == numbers(text)
+
+
+HOSTILE = ("x", "a/", "loss ", "loss: ", "1,", "|", "[1/2 ", "....: (", "epoch ", "a:", "nan", " ")
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_a_hostile_line_is_read_quickly(part: str) -> None:
+    """A line as long as one is kept, full of what forms look for, takes no tenth of a second."""
+    text = "step: 3 loss: 2.5 it/s] time (ms) |" + part * (2_000 // len(part))
+    began = time.process_time()
+    numbers(text)
+
+    assert time.process_time() - began < 0.1
 
 
 PARTS = st.sampled_from(
