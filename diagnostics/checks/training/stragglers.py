@@ -26,15 +26,21 @@ def stragglers(seen: TrainingLogs, limits: StragglerLimits) -> Iterator[Statemen
 
     All ranks wait for the last one, so that one slow GPU costs as much as if all were slow. Whole
     steps are equally long on all ranks; only a rank's own work, without the wait in the
-    synchronisation, tells them apart: the slow one waits least.
+    synchronisation, tells them apart: the slow one waits least. Stages of a pipeline have unlike
+    work by right: where there are several, or it is not known, a slow rank is a note.
     """
     yield from unread(seen)
     told = 0
     for log in seen.logs:
         slow = slowest(log.curve.ranks, ratio=limits.ratio, steps=limits.steps)
         reported = named(log.curve.laggards, ratio=limits.ratio, steps=limits.steps)
-        for one in slow or ([reported] if reported else []):
-            yield _finding(log, one)
+        stages = log.curve.settings.pipeline
+        if slow:
+            alike = stages in (None, 1)
+            yield from (_finding(log, one, alike=alike) for one in slow)
+        elif reported is not None:
+            # A report of Megatron's does not tell stages apart, and seldom stands in another log.
+            yield _finding(log, reported, alike=stages == 1)
         told += len(log.curve.ranks) + bool(log.curve.laggards)
     if told:
         yield Well("no rank works longer than the others")
@@ -42,14 +48,14 @@ def stragglers(seen: TrainingLogs, limits: StragglerLimits) -> Iterator[Statemen
         yield NotApplicable(why="no times of single ranks are printed")
 
 
-def _finding(log: LogSeen, slow: Straggler) -> Finding:
+def _finding(log: LogSeen, slow: Straggler, *, alike: bool) -> Finding:
     than = "the fastest" if slow.siblings is None else f"the median of {slow.siblings} others"
     return found(
         "straggler_rank",
-        "warning",
+        "warning" if alike else "info",
         Subject(kind="rank", name=str(slow.rank), rank=slow.rank),
         "{log}: rank {rank} works {own} ms a step, {percent} % longer than {than} ({others} ms), "
-        "in {steps} steps",
+        "in {steps} steps{stages}",
         Evidence(source=log.name, line=slow.line, text=slow.text, values={"rank": slow.rank}),
         log=log.name,
         rank=slow.rank,
@@ -58,4 +64,5 @@ def _finding(log: LogSeen, slow: Straggler) -> Finding:
         than=than,
         others=f"{slow.others_ms:,.1f}",
         steps=slow.steps,
+        stages="" if alike else "; stages of a pipeline may differ",
     )
