@@ -56,15 +56,11 @@ KINDS_OF_NCCL = (
 )
 LAST_WORDS = ("worker_crashed", "slurm_task_failed", "external_sigterm")
 
+# Why a rank raised an exception, where it stands above it.
+BEFORE_IT = frozenset({*WAITING, *CLOSED, *KINDS_OF_NCCL, "nccl_collective_desync", "nan_loss"})
 # A fault, and those beside which it is only another word for the same.
 FOLDED: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(
-        WORDS_OF_PYTHON,
-        frozenset(
-            {*OF_GPU, *OF_HOST, *OF_NETWORK, *WAITING, *CLOSED, *KINDS_OF_NCCL, *OWN_CODE}
-            | {"nccl_collective_desync", "rank_missing", "nan_loss"}
-        ),
-    ),
+    **dict.fromkeys(WORDS_OF_PYTHON, frozenset({*OF_GPU, *OF_HOST, *OF_NETWORK, *OWN_CODE})),
     **dict.fromkeys(
         ("nccl_unhandled_system_error", "nccl_internal_error"),
         frozenset({*OF_NETWORK, *OF_GPU, "shm_exhausted", "nccl_collective_desync"}),
@@ -72,8 +68,7 @@ FOLDED: Mapping[str, frozenset[str]] = {
     "nccl_unhandled_cuda_error": frozenset(OF_GPU),
     **dict.fromkeys(
         LAST_WORDS,
-        frozenset({*OF_GPU, *OF_HOST, *OF_NETWORK, *WAITING, *CLOSED, *KINDS_OF_NCCL, *OWN_CODE})
-        | {"nccl_collective_desync", "rank_missing"},
+        frozenset({*OF_GPU, *OF_HOST, *OF_NETWORK, *OWN_CODE, *BEFORE_IT, "rank_missing"}),
     ),
 }
 

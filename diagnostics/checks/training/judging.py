@@ -5,6 +5,7 @@ note, so that nobody drains a node for the echo of an error in a program, or of 
 logs that are given together are those of one job: each fault is told once, with all that quote it.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ from diagnostics.checks.training.given import QUOTED, evidence, named_ranks, ran
 from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
 from diagnostics.incidents.training import (
     ASKED,
+    BEFORE_IT,
     BY_SIGNAL,
     BY_TIME,
     CONNECTIONS,
@@ -97,9 +99,13 @@ class Story:
         return all(self._beside(log, fault, more) for log in {said.log.name for said in told})
 
     def _beside(self, log: str, fault: str, more: frozenset[str]) -> bool:
-        """Return whether one of *more* stands above the fault, or close below it."""
-        lines = [line for other in more if (line := self._first.get((log, other))) is not None]
-        return bool(lines) and min(lines) <= self._first[log, fault] + TOGETHER
+        """Return whether one of *more* is above or close below it, or what it waited for above."""
+        line = self._first[log, fault]
+        near = any(self._line(log, other) <= line + TOGETHER for other in more)
+        return near or any(self._line(log, other) < line for other in BEFORE_IT & self._grave)
+
+    def _line(self, log: str, fault: str) -> float:
+        return self._first.get((log, fault), math.inf)
 
 
 def _outlived(said: Said) -> bool:
