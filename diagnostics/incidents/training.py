@@ -60,7 +60,10 @@ LAST_WORDS = ("worker_crashed", "slurm_task_failed", "external_sigterm")
 BEFORE_IT = frozenset({*WAITING, *CLOSED, *KINDS_OF_NCCL, "nccl_collective_desync", "nan_loss"})
 # A fault, and those beside which it is only another word for the same.
 FOLDED: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(WORDS_OF_PYTHON, frozenset({*OF_GPU, *OF_HOST, *OF_NETWORK, *OWN_CODE})),
+    **dict.fromkeys(
+        WORDS_OF_PYTHON,
+        frozenset({*OF_GPU, *OF_HOST, *OF_NETWORK, *OWN_CODE}) - WORDS_OF_PYTHON,
+    ),
     **dict.fromkeys(
         ("nccl_unhandled_system_error", "nccl_internal_error"),
         frozenset({*OF_NETWORK, *OF_GPU, "shm_exhausted", "nccl_collective_desync"}),
@@ -77,7 +80,8 @@ def of_training() -> Iterator[Edge]:
     """Yield what follows from what in the log of a job."""
     follows = (*WAITING, *CLOSED, *KINDS_OF_NCCL, *LAST_WORDS)
     yield from _each((*OF_GPU, *OF_HOST, *OF_NETWORK, "rank_missing"), follows, "log")
-    yield from _each(OWN_CODE, (*follows, "nccl_shm_attach_failed"), "above")
+    later = (*follows, *sorted(WORDS_OF_PYTHON), "nccl_shm_attach_failed")
+    yield from _each(OWN_CODE, later, "above")
     yield from _each(ENDS, (*follows, *BY_SIGNAL), "log")
     # With srun -K a step is cancelled when one of its tasks fails, and launchers kill the rest.
     failed = (*OF_GPU, *OF_HOST, *OWN_CODE, *OF_NETWORK, *WAITING, "nccl_collective_desync")
