@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.cli.errors import Mistake
+from agent.settings.costly import costly
 from diagnostics.finding import Kind, Severity
 from diagnostics.knowledge.pages import load as pages
 from diagnostics.knowledge.pages import near
@@ -172,8 +173,12 @@ def _one(place: Place) -> None:
         why += f"; did you mean {close}?" if close else ""
         raise place.mistake(key, why) from None
     made = rule.made("", table, KernelRule if kernel else rule.Rule)
-    for key, why in objections(made):
-        raise place.mistake(key, why, _at(getattr(made, key)))
+    for key, wrong in objections(made):
+        raise place.mistake(key, wrong, _at(getattr(made, key)))
+    # What ends a condition has no example but its anchor.
+    for key, lines in (("pattern", made.example), ("over", (made.over_anchor, *made.example))):
+        if getattr(made, key) and (why := costly(re.compile(getattr(made, key)), lines)):
+            raise place.mistake(key, why)
     if made.fault not in pages() and not made.fault.startswith(OWN):
         close = near(made.fault, pages())
         other = f"; did you mean {close}?" if close else ""
