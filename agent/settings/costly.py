@@ -35,7 +35,7 @@ def costly(expression: re.Pattern[str], examples: Sequence[str]) -> str | None:
 
 
 def _pieces(example: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands before a piece, and what to repeat: its first letter, all of it, two of them."""
+    """Yield what stands before a piece, and what to repeat: a letter, the piece, two of them."""
     found = list(PIECE.finditer(example))[:MOST_PIECES]
     for number, piece in enumerate(found):
         before = example[: piece.start()]

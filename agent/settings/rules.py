@@ -177,8 +177,8 @@ def _one(place: Place) -> None:
         raise place.mistake(key, wrong, _at(getattr(made, key)))
     # What ends a condition has no example but its anchor.
     for key, lines in (("pattern", made.example), ("over", (made.over_anchor, *made.example))):
-        if getattr(made, key) and (why := costly(re.compile(getattr(made, key)), lines)):
-            raise place.mistake(key, why)
+        if getattr(made, key) and (slow := costly(re.compile(getattr(made, key)), lines)):
+            raise place.mistake(key, slow)
     if made.fault not in pages() and not made.fault.startswith(OWN):
         close = near(made.fault, pages())
         other = f"; did you mean {close}?" if close else ""
