@@ -11,7 +11,7 @@ import msgspec
 
 from agent.cli.errors import Mistake
 from agent.settings.environment import laid_over, names
-from collectors.facts.wanted import Expect, Peer, Wanted
+from collectors.facts.wanted import Expect, Peer, Roles, Wanted
 from diagnostics.catalog import WALK
 from diagnostics.check import Limits
 from diagnostics.knowledge import pages
@@ -44,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     peers: tuple[Peer, ...] = ()
+    roles: Roles = Roles()
     sample_s: float = 1.0
     expect: Expect = Expect()
     tools: Mapping[str, str] = {}
@@ -57,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Return what a walk is to look at."""
         return Wanted(
             peers=self.peers,
+            roles=self.roles,
             logs=logs,
             sample_s=self.sample_s,
             expect=self.expect,
@@ -100,6 +102,7 @@ def parse(text: str, path: str, environment: Mapping[str, str] | None = None) ->
     file = File.read(laid_over(table, given), path)
     return Settings(
         peers=tuple(Peer(**peer.model_dump()) for peer in file.network.peers),
+        roles=Roles(**file.network.roles.model_dump()),
         sample_s=file.walk.sample_s,
         expect=Expect(**file.expect.model_dump()),
         tools=file.tools,

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from agent.cli.errors import Mistake
 
 Tool = Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*$")]
+# mlx5_[0-7]   ens*f0np0   bond0
+Name = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.*?\[\]:@/-]{1,64}$")]
 
 
 class Table(BaseModel):
@@ -22,6 +24,8 @@ class PeerTable(Table):
     lid: int | None = Field(default=None, ge=1, le=0xBFFF)
     port_guid: str | None = Field(default=None, pattern=r"^0x[0-9a-fA-F]{1,16}$")
     address: str | None = Field(default=None, pattern=r"^[0-9A-Za-z.:_][0-9A-Za-z.:_-]*$")
+    rail: str = Field(default="", pattern=r"^[0-9A-Za-z_.-]{0,64}$")
+    serves: bool = False
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
@@ -30,10 +34,19 @@ class PeerTable(Table):
         return self
 
 
+class RolesTable(Table):
+    """Which ports are for what: names of RDMA devices or interfaces, `*` for any part of one."""
+
+    compute: tuple[Name, ...] = ()
+    storage: tuple[Name, ...] = ()
+    management: tuple[Name, ...] = ()
+
+
 class Network(Table):
-    """What the network stage probes."""
+    """What the network stage probes, and what the ports are for."""
 
     peers: tuple[PeerTable, ...] = ()
+    roles: RolesTable = RolesTable()
 
 
 class Walk(Table):

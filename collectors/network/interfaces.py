@@ -6,7 +6,7 @@ import msgspec
 
 from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing, Observation
-from collectors.facts.wanted import Wanted
+from collectors.facts.wanted import NO_ROLES, Role, Roles, Wanted
 from collectors.node.protocol import Node
 
 CLASS = "/sys/class/net"
@@ -30,6 +30,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     """One interface; `up` is what the administrator set, `running` whether it has a carrier.
 
     `physical` has a device behind it, `bond` is the bond that it is a member of.
+    `role` stands where the settings give it one.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     physical: bool = False
     infiniband: bool = False
     bond: str | None = None
+    role: Role | None = None
 
 
 class Interfaces(Observation, frozen=True, kw_only=True):
@@ -51,15 +53,18 @@ class Interfaces(Observation, frozen=True, kw_only=True):
 
 async def collect(node: Node, wanted: Wanted) -> Interfaces | Missing:
     """Ask for flags and addresses, and read which interfaces are real and which are bonded."""
-    del wanted
     answer = await node.ask("interfaces")
     if isinstance(answer, Missing):
         return answer
     seen = await node.files(TYPE, SLAVES, names=(f"{CLASS}/*/device",), cap=4096)
-    return seen if isinstance(seen, Missing) else parse(answer, seen)
+    return seen if isinstance(seen, Missing) else parse(answer, seen, wanted.roles)
 
 
-def parse(answer: Any, seen: Files) -> Interfaces | Missing:  # noqa: ANN401 - JSON of a helper
+def parse(
+    answer: Any,  # noqa: ANN401 - JSON of a helper
+    seen: Files,
+    roles: Roles = NO_ROLES,
+) -> Interfaces | Missing:
     """Join the helper's answer with sysfs."""
     try:
         links = msgspec.convert(answer, dict[str, Link])
@@ -80,6 +85,7 @@ def parse(answer: Any, seen: Files) -> Interfaces | Missing:  # noqa: ANN401 - J
                 physical=name in physical,
                 infiniband=types.get(name) == INFINIBAND,
                 bond=bonds.get(name),
+                role=roles.of(name),
             )
             for name, link in sorted(links.items())
         )

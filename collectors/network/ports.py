@@ -6,7 +6,7 @@ import msgspec
 
 from collectors.facts.answers import Files
 from collectors.facts.observation import Missing, Observation
-from collectors.facts.wanted import Wanted
+from collectors.facts.wanted import NO_ROLES, Role, Roles, Wanted
 from collectors.node.protocol import Node
 
 CLASS = "/sys/class/infiniband"
@@ -17,7 +17,7 @@ PATTERNS = (
     *(f"{CLASS}/*/{name}" for name in DEVICE_FILES),
 )
 # A function of SR-IOV has a link to the one that it belongs to.
-NAMES = (f"{CLASS}/*/device/physfn",)
+NAMES = (f"{CLASS}/*/device/physfn", f"{CLASS}/*/device/net/*")
 
 # 4: ACTIVE        5: LinkUp        1: CA
 NUMBERED = re.compile(r"\d+: (\S.{0,60})")
@@ -41,7 +41,8 @@ PASSING = ("INIT", "ARMED")
 class Port(msgspec.Struct, frozen=True, kw_only=True):
     """One port; `rate_gbps` in Gb/s, `width` in lanes, `lid` 0 before a subnet manager gave one.
 
-    `virtual` ports belong to an SR-IOV or scalable function. `pci` is the card's address.
+    `virtual` ports belong to an SR-IOV or scalable function. `pci` is the card's address, `netdevs`
+    are the interfaces of its function. `role` stands where the settings give it one.
     """
 
     device: str
@@ -58,6 +59,8 @@ class Port(msgspec.Struct, frozen=True, kw_only=True):
     board_id: str | None = None
     fw_ver: str | None = None
     pci: str | None = None
+    netdevs: tuple[str, ...] = ()
+    role: Role | None = None
     virtual: bool = False
 
     @property
@@ -84,30 +87,33 @@ class Ports(Observation, frozen=True, kw_only=True):
 
 async def collect(node: Node, wanted: Wanted) -> Ports | Missing:
     """Read all ports in one question, once more where one is on its way up."""
-    first = await _read(node)
+    first = await _read(node, wanted.roles)
     if isinstance(first, Missing) or all(port.state not in PASSING for port in first.ports):
         return first
     await node.sleep(wanted.sample_s)
-    return await _read(node)
+    return await _read(node, wanted.roles)
 
 
-async def _read(node: Node) -> Ports | Missing:
+async def _read(node: Node, roles: Roles) -> Ports | Missing:
     seen = await node.files(*PATTERNS, names=NAMES, cap=4096)
-    return seen if isinstance(seen, Missing) else parse(seen)
+    return seen if isinstance(seen, Missing) else parse(seen, roles)
 
 
-def parse(seen: Files) -> Ports:
+def parse(seen: Files, roles: Roles = NO_ROLES) -> Ports:
     """Return the ports that the files of sysfs describe; what is unreadable in one is None."""
     found = dict.fromkeys(groups[:2] for groups, _ in seen.match(f"{CLASS}/*/ports/[0-9]*/*"))
-    return Ports(ports=tuple(_port(seen, device, int(n)) for device, n in found if n.isdecimal()))
+    return Ports(
+        ports=tuple(_port(seen, roles, device, int(n)) for device, n in found if n.isdecimal())
+    )
 
 
-def _port(seen: Files, device: str, number: int) -> Port:
+def _port(seen: Files, roles: Roles, device: str, number: int) -> Port:
     base = f"{CLASS}/{device}"
     port = f"{base}/ports/{number}"
     rate = RATE.fullmatch(seen.get(f"{port}/rate") or "")
     uevent = seen.get(f"{base}/device/uevent") or ""
     slot = SLOT.search(uevent)
+    netdevs = tuple(name for (name,), _ in seen.match(f"{base}/device/net/*"))
     return Port(
         device=device,
         port=number,
@@ -123,6 +129,8 @@ def _port(seen: Files, device: str, number: int) -> Port:
         board_id=seen.get(f"{base}/board_id"),
         fw_ver=seen.get(f"{base}/fw_ver"),
         pci=slot[1] if slot else None,
+        netdevs=netdevs,
+        role=roles.of(device, f"{device}/{number}", *netdevs),
         virtual=f"{base}/device/physfn" in seen.texts or SUBFUNCTION in uevent,
     )
 
