@@ -162,21 +162,27 @@ class Sampler:
         track = self.tracks[shape]
         return None if track.seen is None else max(self._node.monotonic() - track.taken, 0.0)
 
-    def sources(self) -> dict[Shape, Source]:
-        """Return sources for a walk over the newest observations; only probes still do something.
+    def sources(self, *, probes: bool = True) -> dict[Shape, Source]:
+        """Return sources for a walk over the newest observations; only *probes* still do something.
 
         They are asked within the walk, where a failed stage before them holds them back.
         """
         return {
             shape: msgspec.structs.replace(
-                track.source, collect=partial(self._newest, track), after=()
+                track.source, collect=partial(self._newest, track, probes), after=()
             )
             for shape, track in self.tracks.items()
         }
 
-    async def _newest(self, track: Track, node: Node, wanted: Wanted) -> Observation | Missing:
+    async def _newest(
+        self,
+        track: Track,
+        probes: bool,  # noqa: FBT001 - by `partial` above
+        node: Node,
+        wanted: Wanted,
+    ) -> Observation | Missing:
         del node, wanted
-        if track.source.active:
+        if track.source.active and probes:
             await self.look(track, within_s=track.pause_s)
         return self.newest(track.source.shape)
 

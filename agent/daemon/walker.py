@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from agent.daemon.alarm import Alarm
 from agent.daemon.past import KeptPast
 from agent.daemon.sampler import Sampler, Shape
 from agent.settings.load import Settings
@@ -12,6 +13,8 @@ from agent.walk.report import aged, build
 from agent.walk.walk import Selection, walk
 from collectors.catalog import Source
 from collectors.jobs.expected import Expected
+from collectors.network.interfaces import Interfaces
+from collectors.network.ports import Ports
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.document import Document
@@ -21,6 +24,8 @@ from diagnostics.finding import STAGES
 JITTER = 0.1
 # What is looked at more seldom than this says by itself how old it may be.
 EACH_WALK_S = 30.0
+# What shows at once that a link went up or down.
+LINKS: tuple[Shape, ...] = (Ports, Interfaces)
 
 
 class Walk(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,8 +53,10 @@ class Walker:
         chance: random.Random,
         *,
         past: KeptPast | None = None,
+        alarm: Alarm | None = None,
     ) -> None:
         self._node = node
+        self._alarm = alarm
         self._past = past
         self._sampler = sampler
         self._settings = settings
@@ -57,15 +64,33 @@ class Walker:
         self._chance = chance
 
     async def run(self) -> None:
-        """Walk when every source was looked at once, and then in the settings' period."""
-        await self._sampler.primed()
-        while True:
-            self._finished(await self.once())
-            period = self._settings().agent.walk_s
-            await self._node.sleep(period * self._chance.uniform(1 - JITTER, 1 + JITTER))
+        """Walk when every source was looked at once, and then in the settings' period.
 
-    async def once(self) -> Walk:
-        """Walk once."""
+        Where a link goes up or down in between, what shows it is looked at and walked over at once.
+        """
+        await self._sampler.primed()
+        rang = False
+        while True:
+            self._finished(await self.once(probes=not rang))
+            period = self._settings().agent.walk_s
+            rang = await self._rest(period * self._chance.uniform(1 - JITTER, 1 + JITTER))
+            if rang:
+                await self._look()
+
+    async def _rest(self, seconds: float) -> bool:
+        """Let so long pass, or less where a link goes up or down; return whether one did."""
+        if self._alarm is not None:
+            return await self._alarm.within(seconds, self._node)
+        await self._node.sleep(seconds)
+        return False
+
+    async def _look(self) -> None:
+        for shape in LINKS:
+            if shape in self._sampler.tracks:
+                await self._sampler.look(self._sampler.tracks[shape], within_s=0.0)
+
+    async def once(self, *, probes: bool = True) -> Walk:
+        """Walk once; without *probes*, over what those said that were sent last."""
         settings = self._settings()
         started, began = self._node.now(), self._node.monotonic()
         identity = await self._node.identity()
@@ -74,7 +99,7 @@ class Walker:
             settings.wanted(),
             Selection(),
             settings.limits,
-            self._sources(),
+            self._sources(probes=probes),
         )
         ages = self._ages()
         ended = self._node.monotonic()
@@ -83,9 +108,9 @@ class Walker:
             document=aged(document, ages), ended=ended, ages_s=ages, stages_s=self._stages()
         )
 
-    def _sources(self) -> dict[Shape, Source]:
+    def _sources(self, *, probes: bool) -> dict[Shape, Source]:
         """Return the newest of every source; the node's past stands behind what is expected."""
-        sources = self._sampler.sources()
+        sources = self._sampler.sources(probes=probes)
         if self._past is not None and Expected in sources:
             sources[Expected] = self._past.behind(sources[Expected])
         return sources
