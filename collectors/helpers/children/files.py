@@ -20,16 +20,21 @@ def _matching(root: str, pattern: str) -> Iterator[str]:
     return rooted.expand(root, pattern)
 
 
-def _likely(root: str, pattern: str) -> Iterator[str]:
+def _likely(root: str, pattern: str, listed: dict[str, list[str]]) -> Iterator[str]:
     """Return the paths that match, and some that are not there: to read one tells as much.
 
-    Each process's stat file is one system call less so.
+    Each process's stat file is one system call less so. Folders that several patterns share are
+    listed once, and kept in *listed*: a port has 26 counters.
     """
     folders, tail = pattern, ""
     while root == "/" and folders.count("/") > 1 and not glob.has_magic(folders.rpartition("/")[2]):
         folders, _, name = folders.rpartition("/")
         tail = f"/{name}{tail}"
-    return (folder + tail for folder in _matching(root, folders))
+    if not tail:
+        return _matching(root, folders)
+    if folders not in listed:
+        listed[folders] = list(_matching(root, folders))
+    return (folder + tail for folder in listed[folders])
 
 
 def _place(root: str, path: str) -> str:
@@ -60,9 +65,10 @@ def files(root: str, patterns: list[str], names: list[str], cap: int) -> dict[st
     """Return `texts` and `errors` (errno names) of the files under *root* that match."""
     texts: dict[str, str] = {}
     errors: dict[str, str] = {}
+    listed: dict[str, list[str]] = {}
     total = 0
     for pattern in patterns:
-        for path in _likely(root, pattern):
+        for path in _likely(root, pattern, listed):
             if len(texts) >= MOST_FILES or total >= MOST_BYTES:
                 errors[path] = "E2BIG"
                 continue
