@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.network.cards import Card, Cards
+from collectors.network.rdma_nodes import RdmaNode, RdmaNodes
 from diagnostics.check import NODE, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
 
@@ -11,10 +13,10 @@ from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Wel
 @check(
     "network.devices",
     stage="network",
-    faults=("ib_device_missing", "ib_module_missing"),
+    faults=("ib_device_missing", "ib_module_missing", "ib_device_denied"),
     proved="recorded",
 )
-def devices(seen: Cards) -> Iterator[Statement]:
+def devices(seen: Cards, nodes: RdmaNodes | Missing) -> Iterator[Statement]:
     """Each InfiniBand card on PCI has its RDMA device, and programs can open it.
 
     NCCL counts the devices that it can open. With one fewer it goes on slower, with none it falls
@@ -31,7 +33,9 @@ def devices(seen: Cards) -> Iterator[Statement]:
         yield _no_module(module, cards)
     if module is None or present:
         yield from (_no_device(card, present) for card in absent)
-    if present and not absent and not module:
+    closed = [] if isinstance(nodes, Missing) else list(_closed(nodes))
+    yield from closed
+    if present and not absent and not module and not closed:
         count = len(present)
         what = (
             "1 InfiniBand card has its device"
@@ -41,6 +45,37 @@ def devices(seen: Cards) -> Iterator[Statement]:
         yield Well(message=what)
     elif not cards:
         yield NotApplicable(why="no InfiniBand card on PCI, RoCE only")
+
+
+def _closed(seen: RdmaNodes) -> Iterator[Finding]:
+    """Yield what keeps programs from a device: no node, another device's, or one of root alone.
+
+    Only uverbs are for jobs; umad belongs to root on most nodes.
+    """
+    there = {node.name: node for node in seen.nodes}
+    for name, number in seen.wanted.items():
+        node = there.get(name)
+        if node is None:
+            yield _denied(name, number, None, "is not there")
+        elif node.number != number:
+            yield _denied(name, number, node, f"is device {node.number}, not {number}")
+        elif name.startswith("uverbs") and not (node.mode & 0o006 == 0o006 or node.mode & 0o060):  # noqa: PLR2004 - rw
+            yield _denied(name, number, node, f"is root's alone (mode {node.mode:04o})")
+
+
+def _denied(name: str, number: str, node: RdmaNode | None, why: str) -> Finding:
+    return found(
+        "ib_device_denied",
+        "warning",
+        NODE,
+        "/dev/infiniband/{name} {why}: programs cannot open this InfiniBand device by it",
+        Evidence(
+            source=f"/dev/infiniband/{name}",
+            values={"mode": f"{node.mode:04o}" if node else None, "number": number},
+        ),
+        name=name,
+        why=why,
+    )
 
 
 def _given_away(card: Card) -> bool:

@@ -1,13 +1,18 @@
-"""Links that go down and up again, by the kernel's own lines."""
+"""Links that go down and up again, by the kernel's own lines and by what was watched."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
+from collectors.network.interfaces import Interfaces
+from collectors.network.links import LinkHistory
+from collectors.network.ports import Ports
 from diagnostics.check import Limits, check
 from diagnostics.checks.kernel.words import HOUR, span
+from diagnostics.checks.network import drops
 from diagnostics.finding import Evidence, Finding, Statement, Well, found
 from diagnostics.rules.kernel_seen import KernelHit, KernelSymptoms
 
@@ -35,11 +40,18 @@ class FlapLimits(Limits, frozen=True, kw_only=True):
     faults=("nic_link_flapping", "ib_port_flapping"),
     proved="documented",
 )
-def link_flaps(seen: KernelSymptoms, limits: FlapLimits) -> Iterator[Statement]:
+def link_flaps(
+    seen: KernelSymptoms,
+    history: LinkHistory | Missing,
+    ports: Ports | Missing,
+    interfaces: Interfaces | Missing,
+    limits: FlapLimits,
+) -> Iterator[Statement]:
     """No link goes down and comes back again and again.
 
     Each flap stops all connections over it for seconds; a collective waits, and after some of them
     its timeout ends the job. A cable, its optics or the switch's port is loose, dirty or dying.
+    Links that went down together point at what they share: a switch or its power, and no cable.
     """
     groups: dict[tuple[str, str, str | None], list[KernelHit]] = {}
     for hit in seen.hits:
@@ -47,6 +59,9 @@ def link_flaps(seen: KernelSymptoms, limits: FlapLimits) -> Iterator[Statement]:
         if fault and hit.by_kernel and hit.name is not None:
             groups.setdefault((fault, hit.about, hit.name), []).append(hit)
     told = [one for key, hits in groups.items() if (one := _judge(seen, key, hits, limits))]
+    links = drops.real(history, ports, interfaces)
+    names = {one.subject.name for one in told}
+    told += [one for one in drops.judge(links, limits.flaps) if one.subject.name not in names]
     yield from told
     if not told:
         yield Well(f"links that the kernel tells of: {len(groups)}, none of them flaps")

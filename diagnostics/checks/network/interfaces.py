@@ -1,13 +1,26 @@
 """Has every network interface that is in use a carrier, at the speed of its bond."""
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
+import msgspec
+
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.network.interfaces import Interface, Interfaces
-from diagnostics.check import check
+from collectors.network.links import LinkHistory, LinkRecord
+from diagnostics.check import Limits, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
 
 LINK_LOCAL = ("169.254.", "fe80:")
+
+
+class InterfaceLimits(Limits, frozen=True, kw_only=True):
+    """When a carrier that was lost counts as back."""
+
+    settle_s: Annotated[
+        float, msgspec.Meta(ge=0, description="seconds with carrier after which a drop is over")
+    ] = 30.0
 
 
 @check(
@@ -16,20 +29,26 @@ LINK_LOCAL = ("169.254.", "fe80:")
     faults=("nic_link_down", "ipoib_down", "nic_speed_low"),
     proved="recorded",
 )
-def interfaces(seen: Interfaces) -> Iterator[Statement]:
-    """Each interface with an address or in a bond has a carrier.
+def interfaces(
+    seen: Interfaces, history: LinkHistory | Missing, limits: InterfaceLimits
+) -> Iterator[Statement]:
+    """Each interface with an address, in a bond or with a role has a carrier.
 
     Rendezvous, NCCL's bootstrap, storage and the scheduler all use these addresses: one without a
-    carrier shows as a connect timeout of a job, minutes later and on another node.
+    carrier shows as a connect timeout of a job, minutes later and on another node. A
+    carrier that came back counts as lost until it has held for a while.
     """
-    physical = [one for one in seen.interfaces if one.physical]
-    used = [one for one in physical if one.up and (_addresses(one) or one.bond)]
+    ours = [one for one in seen.interfaces if one.physical or one.role]
+    used = [one for one in ours if one.up and (given(one) or one.bond or one.role)]
     if not used:
-        yield NotApplicable(why="no physical interface has an address or is in a bond")
+        yield NotApplicable(why="no physical interface has an address or a role or is in a bond")
         return
     for one in used:
+        record = None if isinstance(history, Missing) else history.of(one.name)
         if not one.running:
-            yield _no_carrier(one)
+            yield _no_carrier(one, record)
+        elif record and record.drops and record.up and record.for_s < limits.settle_s:
+            yield _settling(one, record, limits)
         elif fast := _faster(one, used):
             yield _slow(one, fast)
     carried = sum(one.running for one in used)
@@ -37,20 +56,51 @@ def interfaces(seen: Interfaces) -> Iterator[Statement]:
         yield Well(message=f"{carried} of {len(used)} interfaces in use have a carrier")
 
 
-def _addresses(one: Interface) -> list[str]:
+def given(one: Interface) -> list[str]:
     """Return the addresses that somebody gave; link-local ones make themselves."""
     return [address for address in one.addresses if not address.startswith(LINK_LOCAL)]
 
 
-def _no_carrier(one: Interface) -> Finding:
+def _use(one: Interface) -> str:
+    if one.bond:
+        return f"is in {one.bond}"
+    addresses = given(one)
+    return (
+        f"has the address {addresses[0]}" if addresses else f"is a {one.role} port by the settings"
+    )
+
+
+def _no_carrier(one: Interface, record: LinkRecord | None) -> Finding:
+    went = record is not None and bool(record.drops) and not record.up
     return found(
         "ipoib_down" if one.infiniband else "nic_link_down",
         "warning",
         Subject(kind="nic", name=one.name),
-        "interface {name} is switched on and has no carrier; it {use}",
+        "interface {name} is switched on and has no carrier; it {use}"
+        + (" and had one until {ago:g} s ago" if went else ""),
         Evidence(source=f"/sys/class/net/{one.name}", values={"up": True, "running": False}),
+        variant="went" if went else "",
         name=one.name,
-        use=f"is in {one.bond}" if one.bond else f"has the address {_addresses(one)[0]}",
+        use=_use(one),
+        ago=round(record.for_s) if record is not None and went else None,
+    )
+
+
+def _settling(one: Interface, record: LinkRecord, limits: InterfaceLimits) -> Finding:
+    return found(
+        "ipoib_down" if one.infiniband else "nic_link_down",
+        "warning",
+        Subject(kind="nic", name=one.name),
+        "interface {name} lost its carrier and has it again for {up:g} s; it counts as down until "
+        "it has had it for {settle:g} s",
+        Evidence(
+            source=f"/sys/class/net/{one.name}",
+            values={"up": True, "running": True, "outage_s": record.outage_s},
+        ),
+        variant="settling",
+        name=one.name,
+        up=round(record.for_s),
+        settle=limits.settle_s,
     )
 
 

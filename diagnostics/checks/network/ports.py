@@ -8,6 +8,7 @@ import msgspec
 
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
+from collectors.network.links import LinkHistory, LinkRecord
 from collectors.network.ports import Port, Ports
 from diagnostics.check import NODE, Limits, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
@@ -25,6 +26,9 @@ class PortsLimits(Limits, frozen=True, kw_only=True):
     siblings: Annotated[
         int, msgspec.Meta(ge=1, description="like ports up that make a down one a fault")
     ] = 2
+    settle_s: Annotated[
+        float, msgspec.Meta(ge=0, description="seconds up after which a drop is over")
+    ] = 30.0
 
 
 @check(
@@ -33,13 +37,14 @@ class PortsLimits(Limits, frozen=True, kw_only=True):
     faults=("ib_port_down", "ib_subnet_manager_missing", "ib_port_rate_low"),
     proved="real-tool",
 )
-def ports(seen: Ports, limits: PortsLimits) -> Iterator[Statement]:
+def ports(seen: Ports, history: LinkHistory | Missing, limits: PortsLimits) -> Iterator[Statement]:
     """Each port that was up or whose like are up is ACTIVE, at the width of its like.
 
     NCCL spreads one ring over all ports of a node: the slowest sets the pace of the whole job, and
     a port that goes down ends it after about 7 s of retries. Nodes have ports without a cable too;
     so a port counts as meant to be up if it was given a LID, hears the other end, or sits where
-    the ports of other such cards are up.
+    the ports of other such cards are up, or was seen to go down. One that came back counts as down
+    until it has been up for a while.
     """
     real = [port for port in seen.ports if not port.virtual]
     if not real:
@@ -50,13 +55,36 @@ def ports(seen: Ports, limits: PortsLimits) -> Iterator[Statement]:
     for port in real:
         like = [p for p in real if p is not port and _place(p) == _place(port) and _active(p)]
         if port.state in ("DOWN", "ARMED"):
-            yield from _down(port, like, limits)
+            yield from _down(port, like, _record(history, port), limits)
         elif _active(port):
+            yield from _settling(port, _record(history, port), limits)
             yield from _slow(port, like)
     if active := [port for port in real if _active(port)]:
         yield Well(message=_rates(active))
     else:
         yield NotApplicable(why="no InfiniBand or RoCE port is in use")
+
+
+def _record(history: LinkHistory | Missing, port: Port) -> LinkRecord | None:
+    return None if isinstance(history, Missing) else history.of(port.name)
+
+
+def _settling(port: Port, record: LinkRecord | None, limits: PortsLimits) -> Iterator[Finding]:
+    if record is None or not record.drops or not record.up or record.for_s >= limits.settle_s:
+        return
+    yield found(
+        "ib_port_down",
+        "warning",
+        _subject(port),
+        "port {port} went down and is up again for {up:g} s; it counts as down until it has been "
+        "up for {settle:g} s",
+        _evidence(port),
+        variant="settling",
+        confidence=0.9,
+        port=port.name,
+        up=round(record.for_s),
+        settle=limits.settle_s,
+    )
 
 
 def _active(port: Port) -> bool:
@@ -100,14 +128,18 @@ def _unmanaged(real: Sequence[Port]) -> Iterator[Finding]:
     )
 
 
-def _down(port: Port, like: Sequence[Port], limits: PortsLimits) -> Iterator[Finding]:
+def _down(
+    port: Port, like: Sequence[Port], record: LinkRecord | None, limits: PortsLimits
+) -> Iterator[Finding]:
     was_up = port.infiniband and port.lid not in NO_LID
     heard = port.infiniband and port.phys_state in HEARD
     siblings = len(like) >= limits.siblings
+    went = record is not None and bool(record.drops) and not record.up
     reasons = [
         (was_up, "it had LID {lid} before"),
         (heard, "it hears the other end of its cable"),
         (siblings, "{like} like ports are up"),
+        (went, "it was up until {ago:g} s ago"),
     ]
     meant = [text for holds, text in reasons if holds]
     if not meant:
@@ -118,13 +150,14 @@ def _down(port: Port, like: Sequence[Port], limits: PortsLimits) -> Iterator[Fin
         _subject(port),
         "port {port} is {state} ({phys}), though " + " and ".join(meant),
         _evidence(port),
-        variant="".join("yn"[not holds] for holds, _ in reasons),
-        confidence=0.95 if was_up else 0.8,
+        variant="".join("yn"[not holds] for holds, _ in reasons[:3]) + "y" * went,
+        confidence=0.95 if was_up or went else 0.8,
         port=port.name,
         state=port.state,
         phys=port.phys_state or "physical state unknown",
         lid=port.lid,
         like=len(like),
+        ago=round(record.for_s) if record is not None and went else None,
     )
 
 
