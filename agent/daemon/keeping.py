@@ -11,6 +11,7 @@ from agent.daemon.evidence import Evidence
 from agent.daemon.state import Opened, State, Writer
 from agent.daemon.walker import Walk
 from agent.walk.report import iso
+from collectors.kernel.following import Cursor
 from diagnostics.document import Document
 
 # Written by ExecStopPost of the unit: `watchdog dumped ABRT` and the like.
@@ -65,6 +66,10 @@ class Keeping:
     def release(self, until: float) -> None:
         """Remember until when the driver is not to be opened; 0 for no such time."""
         self._put(msgspec.structs.replace(self.state, released_until=until))
+
+    def heard(self, cursor: Cursor) -> None:
+        """Remember up to where the kernel log was read; it is written with the next walk."""
+        self.state = msgspec.structs.replace(self.state, kernel=cursor)
 
     def end(self) -> None:
         """Say that this run ends in order."""

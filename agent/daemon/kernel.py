@@ -1,16 +1,18 @@
-"""The kernel log in the daemon: each record is read once and searched once, not every 10 s."""
+"""The kernel log in the daemon: read and searched as it is written, each record once."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
+from agent.daemon.sampler import Shape
 from agent.walk.kernel import AT_ONCE, ready
 from collectors.catalog import Source
 from collectors.facts.kernel_log import KernelLog
-from collectors.facts.observation import Missing
+from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.kernel.following import Following
+from collectors.kernel.following import Cursor, Following
+from collectors.kernel.news import news
 from collectors.node.protocol import Node
 from diagnostics.rules.kernel import KernelSymptoms, Search, joined, whole
 
@@ -48,9 +50,56 @@ class Searching:
         return self._search.seen()
 
 
-def following(sources: Iterable[Source]) -> tuple[Source, ...]:
+# A flood of lines is searched twice a second, and not for each of them.
+PAUSE_S = 0.5
+# Where the kernel tells nobody by itself (no /dev/kmsg), its log is read in its period alone.
+DEAF_S = 60.0
+
+Look = Callable[[Shape, float], Awaitable[Observation | Missing]]
+
+
+class Listening:
+    """Has what the kernel says searched at once, and rings where it is a symptom not seen before.
+
+    The same one again, be it a thousand times a second, rings once: the next walk counts it.
+    """
+
+    def __init__(self, node: Node, look: Look, ring: Callable[[], None]) -> None:
+        self._node = node
+        self._look = look
+        self._ring = ring
+        self._known: set[tuple[str, str | None, bool]] | None = None
+
+    async def run(self) -> None:
+        """Listen for ever."""
+        while True:
+            said = await news(self._node)
+            if said is True:
+                await self._search()
+            await self._node.sleep(DEAF_S if isinstance(said, Missing) else PAUSE_S)
+
+    async def _search(self) -> None:
+        await self._look(KernelLog, 0.0)
+        seen = await self._look(KernelSymptoms, 0.0)
+        if not isinstance(seen, KernelSymptoms):
+            return
+        found = {(hit.rule, hit.name, hit.over) for hit in seen.hits if not hit.note}
+        # The first walk, which waits for all sources, judges what was there before.
+        if self._known is not None and found - self._known:
+            self._ring()
+        self._known = found
+
+
+def following(
+    sources: Iterable[Source],
+    kept: Cursor | None = None,
+    keep: Callable[[Cursor], None] | None = None,
+) -> tuple[Source, ...]:
     """Return *sources* with those of the kernel log as ones that go on where they stopped."""
-    going_on = {KernelLog: Following().collect, KernelSymptoms: Searching().collect}
+    going_on = {
+        KernelLog: Following(kept, keep).collect,
+        KernelSymptoms: Searching().collect,
+    }
     return tuple(
         msgspec.structs.replace(one, collect=going_on.get(one.shape, one.collect))
         for one in sources

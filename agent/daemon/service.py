@@ -14,6 +14,7 @@ import msgspec
 from agent import BUILD
 from agent.cli.errors import Mistake
 from agent.daemon import gpus, inventory, metrics, view
+from agent.daemon.alarm import Alarm
 from agent.daemon.answers import About
 from agent.daemon.cost import PERIOD_S, Cost, Meter
 from agent.daemon.driver_change import DriverChange
@@ -21,6 +22,7 @@ from agent.daemon.endpoint import Endpoint
 from agent.daemon.exporter import Exporter
 from agent.daemon.gpus import GpuRow
 from agent.daemon.keeping import Keeping
+from agent.daemon.kernel import Listening
 from agent.daemon.log import Limit, Log
 from agent.daemon.notify import Notify
 from agent.daemon.past import KeptPast
@@ -53,7 +55,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What a daemon is given: `read` reads the settings anew, and raises Mistake.
 
     `listening` is the local socket, `group` the id of the users who may see all. `reporting` makes
-    what tells the aggregator, None where there is none. `past` is what this node had.
+    what tells the aggregator. `past` is what this node had, `alarm` rings where a link changes.
     """
 
     node: Node
@@ -68,6 +70,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     chance: random.Random
     reporting: "Reporting | None" = None
     past: KeptPast | None = None
+    alarm: Alarm | None = None
 
 
 class Service:
@@ -95,6 +98,7 @@ class Service:
             self._finished,
             parts.chance,
             past=parts.past,
+            alarm=parts.alarm,
         )
 
     def _wanted(self) -> Wanted:
@@ -136,6 +140,8 @@ class Service:
         if address := self.settings.agent.metrics:
             exporter = Exporter(address, lambda: self._page, parts.log)
             services.append(("metrics", exporter.run))
+        if parts.alarm is not None:
+            services.append(("kernel", Listening(parts.node, self._look, parts.alarm.ring).run))
         if parts.reporting is not None:
             services += parts.reporting.services()
         return services

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from collectors.kernel.following import Cursor
+
 SCHEMA: Literal["gpudiag.state/1"] = "gpudiag.state/1"
 NAME = "state.json"
 MOST_INCIDENTS = 4096
@@ -28,10 +30,11 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """The whole state.
 
-    `sequence` counts the walks on this node and never goes back. `running` is true
-    from start to a stop in order: found at start, the one before did not end by itself.
-    `released_until` (epoch seconds) is how long the driver is not to be opened. `baselines` has a
-    place, and nothing in it yet; `past` keeps what the node had in a file of its own.
+    `sequence` counts the walks on this node and never goes back. `running` is true from start to a
+    stop in order: found at start, the one before did not end by itself. `released_until` (epoch
+    seconds) is how long the driver is not to be opened. `kernel` is up to which record the kernel
+    log was read. `baselines` has a place, and nothing in it yet; `past` keeps what the node had in
+    a file of its own.
     """
 
     schema: Literal["gpudiag.state/1"] = SCHEMA
@@ -39,6 +42,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     boot_id: str | None = None
     running: bool = False
     released_until: float = 0.0
+    kernel: Cursor | None = None
     incidents: dict[str, Opened] = {}
     baselines: dict[str, Any] = {}
 

@@ -1,5 +1,7 @@
 """The kernel log for who runs long: read to its end once, and from there on only what is new."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from collectors.facts.kernel_log import KernelLog
@@ -12,10 +14,26 @@ from collectors.node.protocol import Node
 PIECE, MOST_PIECES, MOST_RECORDS = 2_000, 50, 20_000
 
 
-class Following:
-    """The log so far; its cursor is the boot and the number of the last record that was read."""
+class Cursor(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which record the log of a boot was read."""
 
-    def __init__(self) -> None:
+    boot_id: str
+    sequence: int
+
+
+class Following:
+    """The log so far; its cursor is the boot and the number of the last record that was read.
+
+    With *kept*, which is where an earlier run in this boot stopped, what was overwritten since is
+    counted as lost. What is still there is read all the same: a fault of this boot holds on, and
+    whoever judges it must see it. *keep* is told of each new cursor.
+    """
+
+    def __init__(
+        self, kept: Cursor | None = None, keep: Callable[[Cursor], None] | None = None
+    ) -> None:
+        self._kept = kept
+        self._keep = keep
         self._log: KernelLog | None = None
         self._after = -1
         # Of a reading that follows on another: up to where that one went.
@@ -36,8 +54,21 @@ class Following:
         if self._log is None:
             detail = "its source changes at each question"
             return Missing(what="KernelLog", cause=Cause.GARBLED, detail=detail)
-        self._log = await timed(node, self._log)
+        self._log = self._counted(await timed(node, self._log))
         return self._log
+
+    def _counted(self, log: KernelLog) -> KernelLog:
+        """Count what an earlier run did not read, once; and tell where this one is now."""
+        # The numbers of the other sources are made of times, and have gaps.
+        if log.boot_id is None or log.source != "kmsg":
+            return log
+        if self._keep is not None and self._after >= 0:
+            self._keep(Cursor(boot_id=log.boot_id, sequence=self._after))
+        kept, self._kept = self._kept, None
+        if kept is None or kept.boot_id != log.boot_id or not log.records:
+            return log
+        unread = max(log.records[0].sequence - kept.sequence - 1, 0)
+        return msgspec.structs.replace(log, lost=log.lost + unread)
 
     def _add(self, ring: Ring) -> bool:
         """Take an answer; return whether nothing waits behind it.

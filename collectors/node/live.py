@@ -30,8 +30,8 @@ FORKED = ("reader", "interfaces")
 WAIT_S = 20.0
 # Resources that bear one question at a time, whichever program of ours asks.
 ONE_AT_A_TIME = ("nvml", "bmc", "smart")
-# It goes on reading where it stopped, so that it keeps its helper.
-KEPT = ("kernel_log",)
+# They go on reading where they stopped, or keep files open, so that they keep their helper.
+KEPT = ("kernel_log", "kernel_news")
 
 
 def child_argv(name: str) -> tuple[str, ...]:

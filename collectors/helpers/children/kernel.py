@@ -29,6 +29,8 @@ JOURNAL_BYTES = 16 << 20
 JOURNAL_S = 4.0
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
+MOST_WAIT_S = 60
+
 # Actions of syslog(2).
 READ_ALL, SIZE_BUFFER = 3, 10
 # <6>[    2.608284] text, and <4>[   12.000101][ T2214] text where printk.caller is on.
@@ -127,6 +129,26 @@ def tail(handle: int, after: int = -1, most: int = MOST_RECORDS) -> dict[str, An
 def _number(record: bytes) -> int | None:
     parts = record[:64].split(b",", 2)
     return int(parts[1]) if len(parts) == 3 and parts[1].isdigit() else None  # noqa: PLR2004 - level, number, rest
+
+
+_listening: list[int] = []
+
+
+def kernel_news(wait_s: int = 20) -> bool:
+    """Wait until /dev/kmsg has a record that was not there at the last call; return whether it has.
+
+    What it says is not read here, and a flood of it is one piece of news. At the first call all is
+    new. Only the device tells by itself: of the other sources there is no news, but a refusal.
+    """
+    if not _listening:
+        _listening.append(_opened())
+        os.lseek(_listening[0], 0, os.SEEK_END)
+        return True
+    poll = select.poll()
+    poll.register(_listening[0], select.POLLIN)
+    said = bool(poll.poll(min(max(wait_s, 0), MOST_WAIT_S) * 1000))
+    os.lseek(_listening[0], 0, os.SEEK_END)
+    return said
 
 
 def journal(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:

@@ -2,24 +2,26 @@
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.daemon.kernel import Searching
+from agent.daemon.keeping import Keeping
+from agent.daemon.kernel import Listening, Searching
 from agent.daemon.kernel import following as going_on
 from agent.walk import kernel, sources
 from collectors.facts.answers import Files
 from collectors.facts.kernel_log import KernelLog
-from collectors.facts.observation import Missing
+from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.kernel import log as whole_log
-from collectors.kernel.following import PIECE, Following
+from collectors.kernel.following import PIECE, Cursor, Following
 from collectors.node.protocol import Identity
 from diagnostics.rules.kernel import KernelSymptoms
-from tests.agent.daemon.virtual import Still
+from tests.agent.daemon.virtual import Still, for_a_while, virtually
 
 LINES = (
     "nvidia 0000:4e:00.0: enabling device (0000 -> 0002)",
@@ -45,6 +47,16 @@ class Talking(Still):
         self.boot = "b00t"
         self.source = "kmsg"
         self.uptime = 100.0
+        self.heard = 0
+
+    async def news(self) -> bool:
+        """Wait for a line, up to 30 s, as the reader does."""
+        for _ in range(300):
+            if len(self.lines) > self.heard:
+                self.heard = len(self.lines)
+                return True
+            await asyncio.sleep(0.1)
+        return False
 
     async def identity(self) -> Identity:
         return Identity(node="gpu-017", boot_id=self.boot, kernel=None)
@@ -55,7 +67,9 @@ class Talking(Still):
         return Files(texts=texts, errors={})
 
     async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:
-        del kind, deadline_s
+        del deadline_s
+        if kind == "kernel_news":
+            return await self.news()
         self.asked.append(args)
         after, most = args.get("after", -1), args.get("most", 20_000)
         there = [n for n in range(self.gone, len(self.lines)) if n > after]
@@ -172,6 +186,100 @@ async def test_a_reading_that_fails_is_missing_and_costs_nothing() -> None:
     assert isinstance(silent, Missing)
     assert isinstance(log, KernelLog)
     assert (2, 2) == (len(log.records), node.sent)
+
+
+def test_what_the_kernel_says_rings_within_a_second() -> None:
+    """R15: a symptom rings 0.6 s after its line at the latest, and again only where it is another.
+
+    A line of no meaning, the same symptom on the same GPU, and what was there at the start do not;
+    100,000 lines at once are searched once.
+    """
+    rang: list[float] = []
+
+    async def main() -> tuple[float, int]:
+        node, following, searching = Talking(), Following(), Searching()
+        node.lines = [LINES[2]]
+        told: dict[type, Any] = {}
+
+        async def look(shape: type, within_s: float) -> Any:
+            del within_s
+            if shape is KernelLog:
+                told[KernelLog] = await following.collect(node, Wanted())
+            else:
+                told[shape] = await searching.collect(node, Wanted(), told[KernelLog])
+            return told[shape]
+
+        listening = Listening(node, look, lambda: rang.append(node.monotonic()))
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(for_a_while(listening.run(), 300.0))
+            await asyncio.sleep(70.0)
+            node.lines += [LINES[0], LINES[2]]
+            await asyncio.sleep(10.0)
+            lost_at = node.monotonic()
+            node.lines.append(LINES[1])
+            await asyncio.sleep(10.0)
+            asked = len(node.asked)
+            node.lines += [LINES[1]] * 40_000
+            await task
+        return lost_at, len(node.asked) - asked
+
+    lost_at, flood = virtually(main)
+
+    assert (1, True, True) == (len(rang), rang[0] - lost_at <= 0.6, flood <= 22)
+
+
+def test_where_nobody_tells_the_log_is_left_to_its_period() -> None:
+    """Without /dev/kmsg the question is refused, and repeated once a minute; nothing rings."""
+    rang: list[int] = []
+    asked: list[float] = []
+
+    class Deaf(Talking):
+        async def news(self) -> Any:
+            asked.append(self.monotonic())
+            return Missing(what="kernel_news", cause=Cause.DENIED, detail="no /dev/kmsg")
+
+    async def look(shape: type, within_s: float) -> Any:
+        raise AssertionError((shape, within_s))
+
+    async def main() -> None:
+        listening = Listening(Deaf(), look, lambda: rang.append(1))
+        await for_a_while(listening.run(), 150.0)
+
+    virtually(main)
+
+    assert ([0.0, 60.0, 120.0], []) == (asked, rang)
+
+
+def test_what_was_overwritten_while_the_agent_was_down_is_counted(tmp_path: Path) -> None:
+    """R15: the cursor outlives the agent; of 900 lines in between the ring still holds 400.
+
+    Those are read, once, and the 500 are lost; in another boot nothing is.
+    """
+    node = Talking()
+    kept = Keeping(tmp_path)
+    kept.begin(node.boot)
+    node.lines = [LINES[1]] * 100
+    asyncio.run(Following(kept.state.kernel, kept.heard).collect(node, Wanted()))
+    kept.end()
+    kept.close(5.0)
+    node.lines += [LINES[0]] * 900
+    node.gone, node.sent = 600, 0
+    again = Keeping(tmp_path)
+    log = asyncio.run(Following(again.state.kernel, again.heard).collect(node, Wanted()))
+    sent = node.sent
+    other = Talking()
+    other.boot, other.lines, other.gone = "b11t", [LINES[0]] * 300, 200
+    elsewhere = asyncio.run(Following(again.state.kernel).collect(other, Wanted()))
+    again.close(5.0)
+    assert isinstance(log, KernelLog)
+    assert isinstance(elsewhere, KernelLog)
+
+    assert (500, 400, Cursor(boot_id="b00t", sequence=999), 0) == (
+        log.lost,
+        sent,
+        again.state.kernel,
+        elsewhere.lost,
+    )
 
 
 def test_only_the_kernel_s_sources_are_replaced() -> None:

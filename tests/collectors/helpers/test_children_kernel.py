@@ -289,3 +289,15 @@ def test_a_flood_of_records_costs_its_cap(monkeypatch: pytest.MonkeyPatch) -> No
         got["lost"],
         got["lines"][0].partition(",-")[0],
     )
+
+
+@pytest.mark.root
+@pytest.mark.serial
+def test_what_the_kernel_says_is_news_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/dev/kmsg itself: at first all is new, then nothing, then a line that was written."""
+    monkeypatch.setattr(kernel, "_listening", [])
+    told = [kernel.kernel_news(0), kernel.kernel_news(0)]
+    Path("/dev/kmsg").write_bytes(b"<6>gpudiag looks whether it hears the kernel\n")
+    told += [kernel.kernel_news(5), kernel.kernel_news(0)]
+
+    assert [True, False, True, False] == told
