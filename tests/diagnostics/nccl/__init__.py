@@ -1,0 +1,1 @@
+"""NCCL's own rules, as far as they are followed."""
