@@ -27,13 +27,13 @@ DEADLINE_S = 2.0
 Taken = Mapping[type[Observation], tuple[Observation, float]]
 
 
-def taken(path: str) -> Taken:
+def taken(path: str, wanted: tuple[type[Observation], ...] = COSTLY) -> Taken:
     """Return what the agent at *path* saw last, each with its age in seconds.
 
     Empty where none answers, where it does not answer us, or what it says is of another version:
     whoever asks looks himself then. Waits on a socket, so not for a loop.
     """
-    shapes = {shape.__name__: shape for shape in COSTLY}
+    shapes = {shape.__name__: shape for shape in wanted}
     try:
         answer = ask(
             {"ask": "observations", "names": list(shapes)}, path=path, deadline_s=DEADLINE_S

@@ -19,6 +19,7 @@ COMMANDS = {
     "agent": "The daemon: watch this node, all the time.",
     "hook": "For the scheduler's prolog, epilog and health program.",
     "release-gpus": "Have the daemon let go of the driver for a while.",
+    "net": "Test the network on demand, or map the InfiniBand fabric.",
     "config": "The effective settings, and whether the file is right.",
     "fleet": "Ask and steer the aggregator: nodes, enrolment, maintenance, pause.",
 }

@@ -2,7 +2,7 @@
 
 Its exit status is 0 at 100 % loss. Its times are wrong: `time_stamp()` of infiniband-diags divides
 nanoseconds by 10000 instead of 1000 (rdma-core 28 to 64), so that 5 ms print as 0.5 ms and a ping
-across a whole second as 900 ms. Neither is used.
+across a whole second as 900 ms. Neither is used: how long the tool ran is measured outside.
 """
 
 import re
@@ -14,6 +14,7 @@ import msgspec
 from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
+from collectors.network import traffic
 from collectors.network.peers import Probe, each
 from collectors.node.protocol import Node
 
@@ -39,6 +40,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 0
     stdout: str = ""
     stderr: str = ""
+    seconds: float = 0.0
     missing: Cause | None = None
     detail: str = ""
 
@@ -52,12 +54,19 @@ class IbPings(Observation, frozen=True, kw_only=True):
 async def collect(node: Node, wanted: Wanted) -> IbPings | Missing:
     """Ping each peer ten times; the reader does it where we may not open the device."""
     peers = [peer for peer in wanted.peers if target(peer)]
-    probes = await each(node, peers, _probe)
-    denied = [p.target for p in probes if p.missing and p.missing.cause is Cause.DENIED]
+    if peers and (held := await traffic.heavy(node, wanted.sample_s)):
+        return held
+    return IbPings(probes=await ping(node, peers, patient=wanted.patient))
+
+
+async def ping(node: Node, peers: Sequence[Peer], *, patient: bool = False) -> tuple[Probe, ...]:
+    """Ping these peers, whatever the ports carry."""
+    probes = await each(node, peers, _probe, patient=patient)
+    denied = [p for p in probes if p.missing and p.missing.cause is Cause.DENIED]
     if not denied:
-        return IbPings(probes=probes)
-    answers = await _ask_reader(node, list(dict.fromkeys(denied)))
-    return IbPings(probes=tuple(_answered(probe, answers) for probe in probes))
+        return probes
+    answers = await _ask_reader(node, list(dict.fromkeys((p.target, p.rail) for p in denied)))
+    return tuple(_answered(probe, answers) for probe in probes)
 
 
 def target(peer: Peer) -> str:
@@ -67,36 +76,55 @@ def target(peer: Peer) -> str:
 
 async def _probe(node: Node, peer: Peer) -> Probe:
     to = target(peer)
+    # The tool takes the first active port of the machine where no device is named.
+    device = ("-C", peer.rail, "-P", "1") if peer.rail else ()
     option = "-L" if peer.lid is not None else "-G"
-    got = await node.command("ibping", *OPTIONS, option, to, deadline_s=DEADLINE_S)
-    if isinstance(got, Missing):
-        return Probe(peer=peer.name, target=to, missing=got)
-    return parse(peer.name, to, got)
+    got = await node.command("ibping", *OPTIONS, *device, option, to, deadline_s=DEADLINE_S)
+    read = (
+        Probe(peer=peer.name, target=to, missing=got)
+        if isinstance(got, Missing)
+        else parse(peer.name, to, got)
+    )
+    return msgspec.structs.replace(read, rail=peer.rail, serves=peer.serves)
 
 
-async def _ask_reader(node: Node, targets: Sequence[str]) -> Mapping[str, Said] | Missing:
-    got: Any = await node.ask("ibping", deadline_s=READER_S, targets=list(targets))
+Way = tuple[str, str]
+
+
+async def _ask_reader(node: Node, ways: Sequence[Way]) -> Mapping[Way, Said] | Missing:
+    rails = [rail for _, rail in ways]
+    named = {"devices": rails} if any(rails) else {}
+    targets = [to for to, _ in ways]
+    got: Any = await node.ask("ibping", deadline_s=READER_S, targets=targets, **named)
     if isinstance(got, Missing):
         verb = "ibping" if got.cause is Cause.DENIED else got.verb
         return Missing(what="ibping", cause=got.cause, detail=got.detail, verb=verb)
     try:
         said = msgspec.convert(got, list[Said])
-        return dict(zip(targets, said, strict=True))
+        return dict(zip(ways, said, strict=True))
     except ValueError as problem:
         return Missing(what="ibping", cause=Cause.GARBLED, detail=str(problem)[:SAID_CAP])
 
 
-def _answered(probe: Probe, answers: Mapping[str, Said] | Missing) -> Probe:
+def _answered(probe: Probe, answers: Mapping[Way, Said] | Missing) -> Probe:
     if probe.missing is None or probe.missing.cause is not Cause.DENIED:
         return probe
     if isinstance(answers, Missing):
         return msgspec.structs.replace(probe, missing=answers)
-    said = answers[probe.target]
+    said = answers[probe.target, probe.rail]
     if said.missing is not None:
         missing = Missing(what="ibping", cause=said.missing, detail=said.detail[:SAID_CAP])
         return msgspec.structs.replace(probe, missing=missing)
-    output = Output(argv=("ibping",), status=said.status, stdout=said.stdout, stderr=said.stderr)
-    read = parse(probe.peer, probe.target, output)
+    output = Output(
+        argv=("ibping",),
+        status=said.status,
+        stdout=said.stdout,
+        stderr=said.stderr,
+        seconds=said.seconds,
+    )
+    read = msgspec.structs.replace(
+        parse(probe.peer, probe.target, output), rail=probe.rail, serves=probe.serves
+    )
     if read.missing is not None and read.missing.cause is Cause.DENIED:
         detail = "root cannot open /dev/infiniband/umad* either"
         missing = Missing(what="ibping", cause=Cause.CRASHED, detail=detail)
@@ -113,6 +141,7 @@ def parse(peer: str, to: str, got: Output) -> Probe:
             target=to,
             sent=int(sent[1]),
             received=min(int(sent[2]), int(sent[1])),
+            seconds=got.seconds,
             said=sent[0][:SAID_CAP],
         )
     text = got.stdout + got.stderr

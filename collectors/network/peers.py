@@ -1,16 +1,14 @@
-"""Probing the peers that the settings name: a few at once, and never for longer than a walk has."""
+"""Probing the peers that the settings name: one at a time, and never for longer than a walk has."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 
 import msgspec
 
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Peer
-from collectors.node.at_once import at_once
 from collectors.node.protocol import Node
 
-AT_ONCE = 4
 # Peers that do not answer cost seconds each; after this no new probe is begun.
 START_S = 6.0
 
@@ -20,16 +18,26 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
     `said` is the tool's own line. `sent` is 0 where it could send nothing, and `said` tells why.
     Round-trip times in ms, None where the tool's are not to be trusted or nothing came back.
+    `seconds` is how long the tool ran in all, by our clock.
+    `address` is the target in numbers, where the tool told it.
+    `age_s` is how long ago it was made. `answered_s` is how long ago this peer last answered this
+    node, None where it was not seen to since the agent's start.
     """
 
     peer: str
     target: str
+    rail: str = ""
+    serves: bool = False
+    address: str | None = None
     sent: int = 0
     received: int = 0
     rtt_min_ms: float | None = None
     rtt_avg_ms: float | None = None
+    seconds: float | None = None
     said: str = ""
     missing: Missing | None = None
+    age_s: float = 0.0
+    answered_s: float | None = None
 
     @property
     def lost_percent(self) -> float:
@@ -43,22 +51,23 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def each(
-    node: Node, peers: Sequence[Peer], probe: Callable[[Node, Peer], Awaitable[Probe]]
+    node: Node,
+    peers: Sequence[Peer],
+    probe: Callable[[Node, Peer], Awaitable[Probe]],
+    *,
+    patient: bool = False,
 ) -> tuple[Probe, ...]:
-    """Probe all peers, four at once, in an order that is the same each time."""
-    done: dict[int, Probe] = {}
-
-    async def lane(first: int, branch: Node) -> None:
-        began = branch.monotonic()
-        for index in range(first, len(peers), AT_ONCE):
-            late = branch.monotonic() - began > START_S
-            done[index] = _late(peers[index]) if late else await probe(branch, peers[index])
-
-    await at_once(node, [partial(lane, first) for first in range(len(peers[:AT_ONCE]))])
-    return tuple(done[index] for index in range(len(peers)))
+    """Probe peer after peer, in the settings' order; all of them where somebody is *patient*."""
+    began, end = node.monotonic(), math.inf if patient else START_S
+    return tuple(
+        [
+            _late(peer) if node.monotonic() - began > end else await probe(node, peer)
+            for peer in peers
+        ]
+    )
 
 
 def _late(peer: Peer) -> Probe:
     detail = f"not begun: the peers before it took {START_S:g} s"
     missing = Missing(what=f"probe of {peer.name}", cause=Cause.TIMEOUT, detail=detail)
-    return Probe(peer=peer.name, target="", missing=missing)
+    return Probe(peer=peer.name, target="", rail=peer.rail, missing=missing)

@@ -5,6 +5,7 @@ import re
 from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
+from collectors.network import traffic
 from collectors.network.peers import Probe, each
 from collectors.node.protocol import Node
 
@@ -22,6 +23,8 @@ SENT = re.compile(
 RTT = re.compile(
     r"^(?:rtt|round-trip) min/avg/max\S{0,6} = (\d{1,9}\.\d{1,6})/(\d{1,9}\.\d{1,6})/", re.MULTILINE
 )
+# PING gpu-018 (192.0.2.18) 56(84) bytes of data.
+HEAD = re.compile(r"^PING \S{1,253} ?\(([0-9A-Fa-f.:]{2,45})\)", re.MULTILINE)
 # ping: connect: Network is unreachable
 NO_ROUTE = "Network is unreachable"
 
@@ -35,10 +38,13 @@ class Pings(Observation, frozen=True, kw_only=True):
 async def collect(node: Node, wanted: Wanted) -> Pings | Missing:
     """Ping each peer five times within a second."""
     peers = [peer for peer in wanted.peers if peer.address]
-    return Pings(probes=await each(node, peers, _probe))
+    if peers and (held := await traffic.heavy(node, wanted.sample_s)):
+        return held
+    return Pings(probes=await each(node, peers, probe, patient=wanted.patient))
 
 
-async def _probe(node: Node, peer: Peer) -> Probe:
+async def probe(node: Node, peer: Peer) -> Probe:
+    """Ping one peer."""
     target = peer.address or ""
     got = await node.command("ping", *OPTIONS, target, deadline_s=DEADLINE_S)
     if isinstance(got, Missing):
@@ -56,9 +62,11 @@ def parse(peer: str, target: str, got: Output) -> Probe:
         missing = Missing(what=f"ping {target}", cause=Cause.GARBLED, detail=said)
         return Probe(peer=peer, target=target, missing=missing)
     rtt = RTT.search(got.stdout)
+    head = HEAD.search(got.stdout)
     return Probe(
         peer=peer,
         target=target,
+        address=head[1] if head else None,
         sent=int(sent[1]),
         received=min(int(sent[2]), int(sent[1])),
         rtt_min_ms=float(rtt[1]) if rtt else None,

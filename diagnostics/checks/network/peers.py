@@ -25,7 +25,7 @@ def judge(
     probes: Sequence[Probe], words: Words, more: Callable[[Probe], Iterator[Finding]]
 ) -> Iterator[Statement]:
     """Judge each peer; *more* looks at those that lost nothing above the limit."""
-    yield from _unasked(probes)
+    yield from unasked(probes)
     asked = [probe for probe in probes if probe.missing is None]
     silent = [probe for probe in asked if not probe.answered]
     if len(silent) == len(asked) > 1:
@@ -34,15 +34,15 @@ def judge(
         yield from (_silent(probe, words) for probe in silent)
     for probe in asked:
         if probe.answered and probe.lost_percent:
-            yield _lossy(probe, words)
+            yield lossy(probe, words)
         elif probe.answered:
             yield from more(probe)
     if answered := len(asked) - len(silent):
         yield Well(message=f"{answered} of {len(asked)} peers answer {words.tool}")
 
 
-def _unasked(probes: Sequence[Probe]) -> Iterator[Unseen]:
-    """One statement for each reason: a tool that is absent is absent for all peers."""
+def unasked(probes: Sequence[Probe]) -> Iterator[Unseen]:
+    """Yield one statement for each reason: a tool that is absent is absent for all peers."""
     reasons = {probe.missing.why(): probe.missing for probe in probes if probe.missing}
     yield from (Unseen(missing=missing) for missing in reasons.values())
 
@@ -98,7 +98,8 @@ def _all_silent(silent: Sequence[Probe], words: Words) -> Finding:
     )
 
 
-def _lossy(probe: Probe, words: Words) -> Finding:
+def lossy(probe: Probe, words: Words) -> Finding:
+    """Return that some packets were lost."""
     return found(
         words.loss,
         "warning" if probe.lost_percent > words.loss_percent else "info",

@@ -49,6 +49,7 @@ def probe(sent: int, received: int, said: str, *rtt: float) -> Probe:
     return Probe(
         peer="gpu-018",
         target="192.0.2.18",
+        address="192.0.2.18" if sent else None,
         sent=sent,
         received=received,
         rtt_min_ms=fastest,
