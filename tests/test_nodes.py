@@ -15,8 +15,9 @@ from tests.nodes.build.__main__ import ALL
 from tests.nodes.replay import NAMES, NODES, expected, replay, summary
 from tests.score import truths
 
-# What does not apply: these nodes are cooled by air, and on the idle one no job runs or wrote.
-LACKED = ("bmc.coolant", "storage.lustre", "storage.clients")
+# What does not apply: these nodes are cooled by air and have no RoCE, and on the idle one no job
+# runs or wrote.
+LACKED = ("bmc.coolant", "storage.lustre", "storage.clients", "network.roce")
 WITHOUT = {
     # Its log times no waits for data, no rank alone and no collective.
     "h100-training": {
@@ -26,6 +27,7 @@ WITHOUT = {
     "h100-idle": {
         *LACKED,
         "processes.gpu_use",
+        "network.memlock",
         *(check.name for check in WALK if check.name.startswith(("training.", "text."))),
     },
 }

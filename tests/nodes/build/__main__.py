@@ -10,10 +10,12 @@ from tests.nodes.build import (
     lean,
     logs,
     models,
+    rails,
     sick,
     sick_around,
     sick_chassis,
     sick_gpus,
+    sick_nccl,
 )
 from tests.nodes.build.host import Process
 from tests.nodes.build.jobs import training
@@ -55,6 +57,10 @@ ALL: Mapping[str, Callable[[], Node]] = {
     **lean.HEALTHY,
     **sick_gpus.NODES,
     **sick_chassis.NODES,
+    **rails.HEALTHY,
+    **rails.SICK,
+    **sick_nccl.HEALTHY,
+    **sick_nccl.SICK,
 }
 
 

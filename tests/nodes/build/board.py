@@ -44,6 +44,14 @@ def peer_memory(folder: Folder, kernel: str) -> None:
     folder.file("/proc/sys/kernel/osrelease", kernel)
 
 
+def peer_paths(folder: Folder, acs: Mapping[str, int]) -> None:
+    """Write what the configuration space of PCIe ports says, and a processor that is no guest's."""
+    folder.file("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme de pse tsc msr pae mce cx8")
+    folder.answer("acs", dict(acs))
+    folder.paths += ["/proc/cpuinfo", "/sys/bus/pci/devices/*/iommu_group/type"]
+    folder.names.append("/sys/module/nvidia")
+
+
 def last_boot(folder: Folder, before: Before | None, now: float, uptime_s: float) -> None:
     """Write what is kept of the boot before; None where the node keeps no journal."""
     files = list(before.crashes) if before else []

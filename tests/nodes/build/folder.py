@@ -84,11 +84,13 @@ class Folder:
         stderr: str = "",
         status: int = 0,
         seconds: float = 0.01,
+        at: int = 0,
     ) -> None:
         """Note what a tool printed; its first word is the tool's name."""
         entry = {"argv": list(argv), "status": status, "stdout": stdout, "stderr": stderr}
-        self.first.commands = [c for c in self.first.commands if c["argv"] != list(argv)]
-        self.first.commands.append({**entry, "seconds": seconds})
+        state = self.at(at)
+        state.commands = [c for c in state.commands if c["argv"] != list(argv)]
+        state.commands.append({**entry, "seconds": seconds})
         if argv[0] not in self.tools:
             self.tools.append(argv[0])
 

@@ -113,7 +113,7 @@ def processes(folder: Folder, listed: Iterable[Process], uptime_s: float) -> Non
         for at, count in enumerate(process.switches):
             if not at or count != process.switches[0]:
                 folder.file(f"/proc/{process.pid}/status", _status(process, count), at=at)
-    names = ("stat", "status", "sched", "cgroup")
+    names = ("stat", "status", "sched", "cgroup", "limits")
     folder.paths += ["/proc/uptime", *(f"/proc/[0-9]*/{name}" for name in names)]
 
 

@@ -114,6 +114,7 @@ def a100() -> Node:
     lines = ports(4, pci_id="15B3:101B", **old)
     # The second port of the storage card has no cable: never up, so no LID and no speed.
     storage = replace(lines[0], device="mlx5_4", pci="0000:61:00.0", lid=55, board="MT_0000000224")
+    storage = replace(storage, netdev=None)
     spare = replace(storage, device="mlx5_5", pci="0000:61:00.1", lid=0xFFFF, rate="SDR", sm_lid=0)
     spare = replace(spare, state="1: DOWN", phys="2: Polling")
     well = h100()

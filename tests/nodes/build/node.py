@@ -62,6 +62,9 @@ class Node:
     containers: tuple[str, tuple[str, ...]] | None = None
     ports: tuple[Port, ...] = ()
     peers: tuple[Peer, ...] = ()
+    routes: tuple[tuple[str, str], ...] = ()
+    acs: Mapping[str, int] = field(default_factory=dict)
+    memlock: str = "unlimited"
     logs: dict[str, str] = field(default_factory=dict)
     last: tuple[Callable[[Folder], None], ...] = ()
 
@@ -119,6 +122,11 @@ class Node:
         self._owners(folder)
         network.ports(folder, self.ports)
         network.interfaces(folder, self.nics)
+        network.routes(folder, self.nics, self.routes)
+        network.statistics(folder, self.nics)
+        network.locked(
+            folder, [h.pid for h in self.holders if "RANK" in dict(h.environ)], self.memlock
+        )
         network.peers(folder, self.peers, self.expect)
         self._board(folder)
         for change in self.last:
@@ -146,6 +154,7 @@ class Node:
         board.firmware(folder, self.dmi)
         board.tree(folder, self.places, uevents)
         board.peer_memory(folder, self.kernel)
+        board.peer_paths(folder, self.acs)
         board.last_boot(folder, self.before, now, self.uptime_s)
         board.scheduled(folder, self.slurm, self.kubelet)
         bmc.write(folder, self.bmc)
