@@ -16,7 +16,6 @@ from diagnostics.finding import Severity
 READINGS = 3
 Unit = Literal["s", "min", "h"]
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-WORDS = {"s": "s", "min": "min", "h": "h"}
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +47,10 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
         """Return the rate and what it is measured by."""
         if self.row.per == "h":
             limit = f"limit {self.row.most:g}" if self.row.most else "none is meant to be"
-            return f"{self.rate:,.0f} {self.row.what} within an hour ({limit})"
+            return f"{self.row.what}: {self.rate:,.0f} within an hour ({limit})"
         over = "in one reading" if self.single else f"in {READINGS} readings"
         limit = f"limit {self.row.most:g}" if self.row.most else "none is meant to be"
-        return f"{self.rate:,.3g} {self.row.what}/{WORDS[self.row.per]} {over} ({limit})"
+        return f"{self.row.what}: {self.rate:,.3g}/{self.row.per} {over} ({limit})"
 
 
 def breaches(rises: Rises, rows: Sequence[Row], single: bool) -> Iterator[Breach]:  # noqa: FBT001 - what it says
