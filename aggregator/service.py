@@ -1,8 +1,9 @@
 """What the aggregator is while it runs: its store, its clock, the few things that it remembers."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,7 +12,7 @@ from aggregator.api.bounds import Bounds
 from aggregator.fleet.leases import Limits
 from aggregator.settings import Place
 from aggregator.store.protocol import Store
-from aggregator.store.records import Token
+from aggregator.store.records import Arrival, Token
 
 KNOWN = 200_000
 
@@ -22,6 +23,14 @@ class Tallies(msgspec.Struct):
     reports: Counter[str] = msgspec.field(default_factory=Counter)
     requests: Counter[tuple[str, int]] = msgspec.field(default_factory=Counter)
     unpacked_bytes: int = 0
+
+
+class Stages(NamedTuple):
+    """What a heartbeat told: when by its node's clock and by ours, and by stage the age in s."""
+
+    sent: float
+    received: float
+    ages_s: Mapping[str, float]
 
 
 class Aggregator:
@@ -46,6 +55,7 @@ class Aggregator:
         self.in_flight = 0
         self.tallies = Tallies()
         self._tokens: dict[str, Token] = {}
+        self._stages: dict[str, Stages] = {}
 
     async def start(self) -> None:
         """Take up what survived the restart."""
@@ -83,6 +93,23 @@ class Aggregator:
         if node is not None:
             for known in [t.id for t in self._tokens.values() if t.node == node]:
                 del self._tokens[known]
+
+    def heard(self, arrivals: Sequence[Arrival], received: float) -> None:
+        """Remember how old the stages of a node are by its newest heartbeat."""
+        for one in arrivals:
+            last = self._stages.get(one.node)
+            if one.stages_s and (last is None or one.sent >= last.sent):
+                if len(self._stages) >= KNOWN:
+                    self._stages.clear()
+                self._stages[one.node] = Stages(one.sent, received, one.stages_s)
+
+    def stages_of(self, node: str, now: float) -> dict[str, float]:
+        """Return how old each stage is now; none until a heartbeat came since the start."""
+        last = self._stages.get(node)
+        if last is None:
+            return {}
+        since = max(0.0, now - last.received)
+        return {stage: round(age + since, 1) for stage, age in last.ages_s.items()}
 
     def places_of(self, node: str) -> tuple[str, ...]:
         """Return rack and rails of a node as the settings have them, like `rack=r07`."""

@@ -92,9 +92,14 @@ class Event(Document):
 
 
 class NodeDetail(Node):
-    """A node with all that it said; `clock_offset_s` is its clock against ours, as last sent."""
+    """A node with all that it said; `clock_offset_s` is its clock against ours, as last sent.
+
+    `stages_s` is by stage how long ago, in seconds, the oldest of what it is judged by was looked
+    at; empty until a heartbeat came since the aggregator's start.
+    """
 
     clock_offset_s: float
+    stages_s: dict[str, float]
     findings: tuple[dict[str, Any], ...]
     parts: tuple[Part, ...]
     versions: dict[str, str]

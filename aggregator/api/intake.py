@@ -3,7 +3,8 @@
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -18,6 +19,7 @@ NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 ID = re.compile(r"[\x21-\x7e]{1,128}")
 VERDICTS = frozenset(("ok", "warning", "fault", "unknown"))
 PARTS = 1024
+MOST_STAGES, STAGE = 16, 40
 LATEST = 32_503_680_000.0
 """The year 3000: a clock can be wrong, a time stays printable."""
 
@@ -94,7 +96,14 @@ def arrival(line: memoryview, node: str, longest: int) -> Arrival:
             for p in report.parts
         ),
         versions=report.versions,
+        stages_s=_stages(report.stages_s),
     )
+
+
+def _stages(told: Mapping[str, float]) -> dict[str, float]:
+    """Return the ages that can be ones; a newer release may know other stages, and not many."""
+    known = ((name, age) for name, age in told.items() if len(name) <= STAGE and age >= 0)
+    return dict(islice(known, MOST_STAGES))
 
 
 def _report(line: memoryview) -> Report:

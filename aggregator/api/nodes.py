@@ -39,6 +39,7 @@ async def one(request: web.Request, caller: Token) -> web.Response:
     detail = documents.NodeDetail(
         **_node(aggregator, found.record, now),
         clock_offset_s=round(found.record.sent - found.record.received, 3),
+        stages_s=aggregator.stages_of(found.record.node, now),
         findings=found.findings,
         parts=tuple(documents.Part(**msgspec.structs.asdict(part)) for part in found.parts),
         versions=dict(found.versions),

@@ -34,7 +34,9 @@ async def post(request: web.Request, caller: Token) -> web.Response:
         taken = await intake.take(lines, node, limits.line)
     if not taken.arrivals:
         raise _nothing(taken)
-    appended = await aggregator.store.append(taken.arrivals, aggregator.clock())
+    received = aggregator.clock()
+    appended = await aggregator.store.append(taken.arrivals, received)
+    aggregator.heard(taken.arrivals, received)
     counted = aggregator.tallies
     counted.unpacked_bytes += len(body)
     counted.reports["accepted"] += appended.accepted

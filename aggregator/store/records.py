@@ -9,7 +9,10 @@ Role = Literal["node", "viewer", "operator", "admin", "join"]
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
-    """One report as it came; `body` is its JSON, zstd, None for a heartbeat."""
+    """One report as it came; `body` is its JSON, zstd, None for a heartbeat.
+
+    `stages_s` is not stored: the next heartbeat, 30 s later, has it anew.
+    """
 
     node: str
     boot_id: str
@@ -27,6 +30,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool = False
     parts: tuple["PartSeen", ...] = ()
     versions: Mapping[str, str] = {}
+    stages_s: Mapping[str, float] = {}
 
 
 class PartSeen(msgspec.Struct, frozen=True, kw_only=True, order=True):

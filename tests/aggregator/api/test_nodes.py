@@ -91,6 +91,30 @@ async def test_snapshot(box: Box) -> None:
     assert ["rack=r01", "rail=su1-0"] == node["places"]
 
 
+async def test_stages(box: Box) -> None:
+    """Ages of stages are the newest heartbeat's, and grow; what can be none is left out."""
+    known = await seen_after(box, {"driver": 4.0, "network": 9.5, "training": -1.0, "x" * 50: 1.0})
+    box.now += 20
+    later = (await seen(box))["stages_s"]
+    await tell(box, report(1, stages_s={"driver": 0.5}, sent=box.now - 500))
+    late = (await seen(box))["stages_s"]
+    await box.restart()
+    forgotten = (await seen(box))["stages_s"]
+
+    assert (
+        {"driver": 4.0, "network": 9.5},
+        {"driver": 24.0, "network": 29.5},
+        {"driver": 24.0, "network": 29.5},
+        {},
+    ) == (known, later, late, forgotten)
+
+
+async def seen_after(box: Box, stages_s: dict[str, float]) -> Any:
+    """Return the stages of a node that has just told so."""
+    await tell(box, snapshot(1), report(2, stages_s=stages_s))
+    return (await seen(box))["stages_s"]
+
+
 async def test_change(box: Box) -> None:
     """A change adds findings and clears others, by fingerprint or by id."""
     new = {"id": "f2", "fingerprint": "abc", "fault": "ib_port_down"}
