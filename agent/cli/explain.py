@@ -23,8 +23,8 @@ Drawing = Callable[[int], list[Line]]
 def command(name: str) -> int:
     """Say what ID is: meaning, likeliest causes, first command, what not to do.
 
-    ID is a fault, a check, a rule, or a code such as xid_79 or sxid_20034; `explain faults`,
-    `checks`, `rules` or `codes` lists them.
+    ID is a fault, a check, a rule, a code such as xid_79 or sxid_20034, or a setting such as
+    NCCL_P2P_DISABLE; `explain faults`, `checks`, `rules` or `codes` lists them.
     """
     names = listing()
     if name in names:

@@ -78,7 +78,7 @@ SYSTEM_PATH = re.compile(
     r"|/proc/1/mountstats|/sys/fs/pstore|/var/crash|/var/lib/systemd/pstore(?:/[\d.]+)*/?"
     r"(?:dmesg\.txt)?|/proc/(?:meminfo|mounts|stat|mdstat|modules|pressure/\w+|driver/nvidia[\w./:-]*)"
     r"|/proc/sys/[a-z0-9_/.-]+|/sys/(?:bus|class|devices|module|kernel)(?:/[\w.:-]+)*"
-    r"|/etc/(?:gpudiag|slurm)/[a-z_]+\.(?:conf|toml)"
+    r"|/etc/(?:gpudiag|slurm)/[a-z_]+\.(?:conf|toml)|(?:/etc/|~/\.)nccl\.conf"
 )
 # 3/8   MiB/s   N/A   I/O   mlx5_0/1   CPU/GPU
 HARMLESS = re.compile(

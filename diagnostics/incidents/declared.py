@@ -11,7 +11,7 @@ import msgspec
 from diagnostics.incidents.edge import Edge, Same
 
 FOLDER = "diagnostics/incidents/data"
-SUBJECTS = ("hardware", "host", "storage", "network", "training")
+SUBJECTS = ("hardware", "host", "storage", "network", "nccl", "training")
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 

@@ -20,6 +20,21 @@ UNNAMED = "xid_other"
 # An Xid 154 is told by its number: it states a wish. What is wished for has a page.
 WISH = "xid_154"
 PAGES: Mapping[int, str] = {154: "gpu_reset_required"}
+# A setting is looked up by its own name; the page tells when it is right.
+SETTINGS: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE"),
+            *("NCCL_NET", "NCCL_NET_GDR_LEVEL", "NCCL_DEBUG", "NCCL_ALGO", "NCCL_PROTO"),
+            *("NCCL_NVLS_ENABLE", "NCCL_CHECK_POINTERS", "NCCL_ASYNC_ERROR_HANDLING"),
+            *("TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_BLOCKING_WAIT"),
+            *("TORCH_NCCL_DESYNC_DEBUG", "TORCH_DISTRIBUTED_DEBUG", "CUDA_LAUNCH_BLOCKING"),
+        ),
+        "nccl_debug_setting_left_on",
+    ),
+    **dict.fromkeys(("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA"), "nccl_wrong_interface"),
+    "NCCL_IB_GID_INDEX": "roce_gid_missing",
+}
 CODE = re.compile(r"(?P<kind>s?xid)_(?P<code>\d{1,6})")
 
 XID: Mapping[int, str] = {code: fault for fault, codes in NAMED_XID.items() for code in codes}
@@ -44,7 +59,7 @@ def named(fault: str) -> str:
     """Return the id under which the page of *fault* stands: that of its name, or a shared one."""
     hit = CODE.fullmatch(fault)
     if hit is None:
-        return fault
+        return SETTINGS.get(fault, fault)
     number = int(hit["code"])
     if hit["kind"] == "xid":
         return XID.get(number) or PAGES.get(number, UNNAMED)

@@ -1,0 +1,169 @@
+"""Whether a job runs with settings that were meant for a search, or whose ranks do not agree."""
+
+from collections.abc import Iterator, Sequence
+
+from collectors.facts.observation import Missing
+from collectors.gpu.bus import PciGpus
+from collectors.jobs.nccl import ENVIRONMENT, NcclSettings, RankSettings
+from collectors.network.ports import Ports
+from diagnostics.check import check
+from diagnostics.finding import (
+    Evidence,
+    Finding,
+    NotApplicable,
+    Severity,
+    Statement,
+    Unseen,
+    Well,
+    found,
+)
+from diagnostics.nccl import words
+from diagnostics.nccl.leftovers import LEFTOVERS, Leftover
+
+PEER_ACCESS = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
+# All ranks of a communicator must come to the same; NCCL compares none of them itself.
+AGREE = (
+    *("NCCL_ALGO", "NCCL_PROTO", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_DISABLE"),
+    *("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NVLS_ENABLE"),
+    *("NCCL_CROSS_NIC", "NCCL_SOCKET_FAMILY", "NCCL_IB_TC", "NCCL_IB_SL", "NCCL_COLLNET_ENABLE"),
+    *("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE", "NCCL_NTHREADS"),
+    *("NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_CUMEM_ENABLE"),
+)
+# These may differ by design, rank by rank; one rank against all others does not.
+BY_RANK = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX")
+AGAINST = 3
+UNSET = "unset"
+
+
+@check(
+    "network.nccl_settings",
+    stage="network",
+    faults=("nccl_debug_setting_left_on", "nccl_settings_differ"),
+    proved="documented",
+)
+def nccl_settings(
+    seen: NcclSettings, ports: Ports | Missing, gpus: PciGpus | Missing
+) -> Iterator[Statement]:
+    """No rank runs with a setting that was meant for a search, and all ranks agree.
+
+    Such settings stay behind in launch scripts, images and /etc/nccl.conf, and take the fast path
+    from every later job without a word. Where ranks differ in them, they wait for each other.
+    """
+    if not seen.ranks:
+        yield NotApplicable(why="no rank of a job runs here")
+        return
+    if seen.unread is not None:
+        yield Unseen(missing=seen.unread)
+    quiet = 0
+    for job, ranks in seen.jobs().items():
+        told = [*_left_on(job, ranks, ports, gpus), *_differing(job, ranks)]
+        yield from told
+        quiet += not told
+    if quiet:
+        count = len(seen.ranks)
+        yield Well(message=f"{count} ranks run without debugging settings, and agree")
+
+
+def _left_on(
+    job: str, ranks: Sequence[RankSettings], ports: Ports | Missing, gpus: PciGpus | Missing
+) -> Iterator[Finding]:
+    for one in LEFTOVERS:
+        having = [r for r in ranks if (s := r.settings.get(one.name)) and one.is_on(s.value)]
+        if having and _costs(one, ranks, ports):
+            yield _told(one, job, ranks, having, _severity(one, gpus))
+
+
+def _costs(one: Leftover, ranks: Sequence[RankSettings], ports: Ports | Missing) -> bool:
+    if one.when == "between_gpus":
+        return len(ranks) > 1
+    if one.when == "between_nodes":
+        fast = not isinstance(ports, Missing) and any(port.active for port in ports.ports)
+        return fast and words.spans_nodes(ranks)
+    return True
+
+
+def _severity(one: Leftover, gpus: PciGpus | Missing) -> Severity:
+    """Return how bad it is: desktop cards have no NVLink, and many no peer access at all."""
+    desktop = not isinstance(gpus, Missing) and gpus.gpus and all(g.display for g in gpus.gpus)
+    return "info" if one.name in PEER_ACCESS and desktop else one.severity
+
+
+def _told(
+    one: Leftover,
+    job: str,
+    ranks: Sequence[RankSettings],
+    having: Sequence[RankSettings],
+    severity: Severity,
+) -> Finding:
+    setting = having[0].settings[one.name]
+    return found(
+        "nccl_debug_setting_left_on",
+        severity,
+        words.subject(job, having),
+        "{who} of job {job} run with {name}={value}: {cost}; for the next start: {change}",
+        words.evidence(having, one.name),
+        variant=one.name.lower(),
+        confidence=0.8,
+        who=f"{len(having)} of {len(ranks)} ranks" if len(having) < len(ranks) else "all ranks",
+        job=job,
+        name=one.name,
+        value=setting.value,
+        cost=one.cost,
+        change=words.change(one.name, setting, one.instead),
+    )
+
+
+def _differing(job: str, ranks: Sequence[RankSettings]) -> Iterator[Finding]:
+    for name in (*AGREE, *BY_RANK):
+        groups: dict[str, list[RankSettings]] = {}
+        for rank in ranks:
+            setting = rank.settings.get(name)
+            groups.setdefault(setting.value if setting else UNSET, []).append(rank)
+        by_size = sorted(groups.items(), key=lambda item: (len(item[1]), item[0]))
+        odd_one = len(groups) == 2 and len(by_size[0][1]) == 1 and len(by_size[1][1]) >= AGAINST  # noqa: PLR2004 - one against the rest
+        if odd_one or (len(groups) > 1 and name in AGREE):
+            yield _differ(job, name, dict(by_size), ranks)
+
+
+def _differ(
+    job: str, name: str, groups: dict[str, list[RankSettings]], ranks: Sequence[RankSettings]
+) -> Finding:
+    usual = list(groups)[-1]
+    few = next(iter(groups.values()))
+    said = "; ".join(
+        f"{_as_set(name, value)} on {_ranks(group)}" for value, group in groups.items()
+    )
+    return found(
+        "nccl_settings_differ",
+        "warning",
+        words.subject(job, few),
+        "ranks of job {job} differ in {name}: {said}; for the next start on all: {change}",
+        Evidence(
+            source=f"/proc/{few[0].pid}/environ",
+            text=_as_set(name, next(iter(groups))),
+            values={str(rank.rank): _value(rank, name) for rank in ranks},
+        ),
+        confidence=0.8,
+        job=job,
+        name=name,
+        said=said,
+        change=f"unset {name}" if usual == UNSET else f"export {name}={usual}",
+    )
+
+
+def _value(rank: RankSettings, name: str) -> str:
+    setting = rank.settings.get(name)
+    if setting is None:
+        return UNSET
+    return setting.value if setting.source == ENVIRONMENT else f"{setting.value} ({setting.source})"
+
+
+def _as_set(name: str, value: str) -> str:
+    return f"{name} {UNSET}" if value == UNSET else f"{name}={value}"
+
+
+def _ranks(ranks: Sequence[RankSettings]) -> str:
+    numbers = [str(rank.rank) for rank in ranks if rank.rank is not None]
+    if len(ranks) == 1 and numbers:
+        return f"rank {numbers[0]}"
+    return f"{len(ranks)} ranks"
