@@ -65,7 +65,9 @@ def grown(
         # Two slow ones in a row are more likely by chance where there are many.
         least = min(recent, max(few, _until(took[::-1], LONG_S), len(timed) // 5 + 1))
         earlier = min(EARLIER, max(FEWEST_EARLIER, _until(took, BEFORE_S)))
-    found = change.rise(values, ratio=ratio, recent=least, earlier=earlier)
+    # Steps that are remembered from another time stand in no line of this log.
+    since = next((at for at, (point, _) in enumerate(timed) if point.line is not None), 0)
+    found = change.rise(values, ratio=ratio, recent=least, earlier=earlier, since=since)
     return None if found is None else Grown(change=found, since=timed[found.at][0])
 
 

@@ -36,14 +36,19 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return self.now / self.before if self.before else math.inf
 
 
-def rise(values: Sequence[float], *, ratio: float, recent: int, earlier: int) -> Change | None:
+def rise(
+    values: Sequence[float], *, ratio: float, recent: int, earlier: int, since: int = 0
+) -> Change | None:
     """Return the clearest lasting rise to *ratio* times, of at least the *recent* last values.
+
+    *since* is a place where it may have begun in any case: there values of another time end.
 
     A rise lasts when most values since are above most before it, up to the last of them. Single
     values, however high, are none.
     """
     found: list[tuple[float, Change]] = []
-    for count in _lengths(recent, len(values) - earlier):
+    known = {len(values) - since} if earlier <= since <= len(values) - recent else set()
+    for count in sorted({*_lengths(recent, len(values) - earlier), *known}):
         clear = _clear(values, len(values) - count, ratio)
         if clear is not None and _lasts(values[-count:], clear[1], recent):
             found.append(clear)

@@ -5,14 +5,16 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from diagnostics.check import Limits, check
 from diagnostics.checks.training.given import quoted, unread
-from diagnostics.checks.training.steps import alike, at, named, quote
+from diagnostics.checks.training.steps import at, kept, named, quote, remembered, whole
 from diagnostics.finding import NotApplicable, Statement, Well, found
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 from diagnostics.series.baseline import grown
 from diagnostics.series.middle import median
 from diagnostics.series.point import Point
+from diagnostics.series.runs import RunsBefore
 
 
 class GradientSyncLimits(Limits, frozen=True, kw_only=True):
@@ -30,7 +32,9 @@ class GradientSyncLimits(Limits, frozen=True, kw_only=True):
     faults=("gradient_sync_slow",),
     proved="documented",
 )
-def gradient_sync(seen: TrainingLogs, limits: GradientSyncLimits) -> Iterator[Statement]:
+def gradient_sync(
+    seen: TrainingLogs, before: RunsBefore | Missing, limits: GradientSyncLimits
+) -> Iterator[Statement]:
     """Gradient synchronisation takes no longer than earlier in the same run.
 
     It is the part of a step that the network carries: where it grows and compute does not, a link
@@ -42,11 +46,14 @@ def gradient_sync(seen: TrainingLogs, limits: GradientSyncLimits) -> Iterator[St
     if seen.logs and not timed:
         yield NotApplicable(why="no gradient-sync times are printed (wall_clock_breakdown, timers)")
     for log in timed:
-        yield from _judge(log, limits)
+        yield from _judge(log, before, limits)
 
 
-def _judge(log: LogSeen, limits: GradientSyncLimits) -> Iterator[Statement]:
-    points = alike(log)
+def _judge(
+    log: LogSeen, before: RunsBefore | Missing, limits: GradientSyncLimits
+) -> Iterator[Statement]:
+    run = kept(log, before)
+    points = whole(log, run)
     slow = grown(points, lambda point: point.sync_ms, ratio=limits.ratio, recent=limits.recent)
     share = _share(points[-limits.recent :])
     # Without the step's own time the rise has to speak for itself.
@@ -59,12 +66,13 @@ def _judge(log: LogSeen, limits: GradientSyncLimits) -> Iterator[Statement]:
     change = slow.change
     yield found(
         "gradient_sync_slow",
-        "warning",
+        "info" if run is not None and run.provisional else "warning",
         named(log),
         "{log}: gradient sync takes {now} ms since {since}, {before} ms in the {earlier} steps "
         "before{share}",
         quote(log, slow.since, sync_ms=slow.since.sync_ms, sync_least_ms=slow.since.sync_least_ms),
         quoted(log, log.curve.synced),
+        *remembered(run, before),
         log=log.name,
         now=f"{change.now:,.1f}",
         before=f"{change.before:,.1f}",

@@ -5,14 +5,16 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from diagnostics.check import Limits, check
 from diagnostics.checks.training.given import unread
-from diagnostics.checks.training.steps import alike, at, named, quote
-from diagnostics.finding import Finding, NotApplicable, Statement, Well, found
+from diagnostics.checks.training.steps import at, kept, named, quote, remembered, whole
+from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 from diagnostics.series.baseline import Grown, grown
 from diagnostics.series.middle import median
 from diagnostics.series.point import Point
+from diagnostics.series.runs import Run, RunsBefore
 
 
 class StepTimeLimits(Limits, frozen=True, kw_only=True):
@@ -21,24 +23,75 @@ class StepTimeLimits(Limits, frozen=True, kw_only=True):
     ratio: Annotated[float, msgspec.Meta(gt=1, description="steps since over earlier ones")] = 1.05
     recent: Annotated[int, msgspec.Meta(ge=3, description="steps that it must last")] = 10
     rise_ms: Annotated[float, msgspec.Meta(ge=0, description="least rise in milliseconds")] = 5.0
+    others_ratio: Annotated[
+        float, msgspec.Meta(gt=1, description="a run over earlier ones of its name; a note")
+    ] = 1.15
+
+
+# Fewer runs do not say what is usual for a name.
+OTHERS = 3
 
 
 @check("training.step_time", stage="training", faults=("slow_step",), proved="documented")
-def step_time(seen: TrainingLogs, limits: StepTimeLimits) -> Iterator[Statement]:
+def step_time(
+    seen: TrainingLogs, before: RunsBefore | Missing, limits: StepTimeLimits
+) -> Iterator[Statement]:
     """Each step takes no longer than earlier in the same run.
 
     One slow GPU, link or file server slows every rank, for synchronous training waits for the last
     one: 5 % of a large job is a rack. Evaluation, checkpoints and compilation make single steps
     long, and noise any of them; only a rise is told that four in five steps show since it began,
-    to the last, between steps of one batch size since the run last started.
+    to the last, between steps of one batch size since the run last started. The agent keeps the
+    first steps of each run, for logs whose beginning is out of sight.
     """
     yield from unread(seen)
     timed = [log for log in seen.logs if any(p.step_ms or p.rate for p in log.curve.points)]
     if seen.logs and not timed:
         yield NotApplicable(why="no step times are printed in a form that is known")
     for log in timed:
-        points = alike(log)
-        yield _by_time(log, points, limits) or _by_rate(log, points, limits) or _well(points)
+        run = kept(log, before)
+        points, proof = whole(log, run), remembered(run, before)
+        slow = _by_time(log, points, limits) or _by_rate(log, points, limits)
+        if slow is not None:
+            yield _provisional(slow, run, proof)
+        else:
+            yield _unlike_others(log, before, limits) or _well(points)
+
+
+def _provisional(slow: Finding, run: Run | None, proof: Sequence[Evidence]) -> Finding:
+    """Return the finding with what is remembered; against too few remembered steps it is a note."""
+    guess = run is not None and run.provisional
+    return msgspec.structs.replace(
+        slow, severity="info" if guess else slow.severity, evidence=(*slow.evidence, *proof)
+    )
+
+
+def _unlike_others(
+    log: LogSeen, before: RunsBefore | Missing, limits: StepTimeLimits
+) -> Finding | None:
+    """Return that earlier runs of the same name were faster: a note, for a model may have grown."""
+    run = None if isinstance(before, Missing) else before.of(log.name, log.curve)
+    if run is None or isinstance(before, Missing):
+        return None
+    theirs = [one.step_ms for one in before.others(run) if one.step_ms]
+    own = [p.step_ms for p in whole(log, None) if p.step_ms][-limits.recent :]
+    if len(theirs) < OTHERS or len(own) < limits.recent:
+        return None
+    now, usual = median(own), median(theirs)
+    if now < limits.others_ratio * usual:
+        return None
+    return found(
+        "slow_step",
+        "info",
+        named(log),
+        "{log}: a step takes {now} ms, {usual} ms in {number} earlier runs of this name",
+        Evidence(source=before.source, values={"step_ms": usual, "runs": len(theirs)}),
+        variant="others",
+        log=log.name,
+        now=f"{now:,.1f}",
+        usual=f"{usual:,.1f}",
+        number=len(theirs),
+    )
 
 
 def _by_time(log: LogSeen, points: Sequence[Point], limits: StepTimeLimits) -> Finding | None:

@@ -3,11 +3,15 @@
 import math
 from collections.abc import Sequence
 
+import msgspec
+
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from diagnostics.finding import Evidence
 from diagnostics.rules.seen import LogSeen
 from diagnostics.series import baseline
 from diagnostics.series.point import Point
+from diagnostics.series.runs import Run, RunsBefore, prefixed, usual
 
 
 def named(log: LogSeen) -> Subject:
@@ -23,6 +27,28 @@ def run(log: LogSeen) -> list[Point]:
 def alike(log: LogSeen) -> list[Point]:
     """Return those of them whose times can be compared."""
     return baseline.alike(log.curve.points)
+
+
+def kept(log: LogSeen, before: RunsBefore | Missing) -> Run | None:
+    """Return what is remembered of the run, where its log shows its beginning no more."""
+    run = None if isinstance(before, Missing) else before.of(log.name, log.curve)
+    first = next((p.step for p in alike(log) if p.step is not None), None)
+    remembers = run is not None and first is not None and any(s.step < first for s in run.steps)
+    return run if remembers else None
+
+
+def whole(log: LogSeen, run: Run | None) -> list[Point]:
+    """Return the steps whose times can be compared, with those that are remembered before them."""
+    return prefixed(run, alike(log))
+
+
+def remembered(run: Run | None, before: RunsBefore | Missing) -> tuple[Evidence, ...]:
+    """Return what the agent keeps of a run as evidence, nothing where it keeps nothing."""
+    if run is None or isinstance(before, Missing):
+        return ()
+    told = {name: v for name, v in msgspec.structs.asdict(usual(run)).items() if v is not None}
+    values = {"steps": len(run.steps), "provisional": run.provisional, **told}
+    return (Evidence(source=before.source, values=values),)
 
 
 def at(point: Point) -> str:
