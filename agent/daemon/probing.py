@@ -57,7 +57,7 @@ class Probing:
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return *sources* with those of probes as ones that show what is kept."""
         shown: dict[type[Observation], Any] = {
-            IbPings: self._ibpings,
+            IbPings: self.ibpings,
             Pings: self._pings,
             FullSizes: self._full_sizes,
             TcpAnswers: self._answers,
@@ -83,7 +83,7 @@ class Probing:
                 continue
             self._done = turn.starts
             if self._may():
-                await self._make(turn)
+                await self.make(turn)
 
     def _may(self) -> bool:
         return self._allowed is not None and self._node.monotonic() - self._allowed < ALLOWED_S
@@ -96,21 +96,22 @@ class Probing:
         due = [turn for later in (0, 1) for turn in turns(own, rails, number + later)]
         return next((t for t in due if t.starts > max(self._done, now - LATE_S)), None)
 
-    async def _make(self, turn: Turn) -> None:
+    async def make(self, turn: Turn) -> None:
+        """Probe the turn's peer; where it is silent, ask those who answered before."""
         self._held = await traffic.heavy(self._node, self._wanted().sample_s)
         if self._held is not None:
             return
-        silent = await self._probe(turn.rail, turn.peer, turn.peer_rail)
+        silent = await self.probe(turn.rail, turn.peer, turn.peer_rail)
         if not silent:
             return
         for when, whom in turn.instead:
             # Who answered before tells whose end it is; a stranger's silence would tell nothing.
             if self._good("ibping", whom, turn.rail) and whom != turn.peer:
                 await self._node.sleep(max(when - self._node.now(), 0.0))
-                if not await self._probe(turn.rail, whom, turn.rail):
+                if not await self.probe(turn.rail, whom, turn.rail):
                     return
 
-    async def _probe(self, rail: str, name: str, peer_rail: str) -> bool:
+    async def probe(self, rail: str, name: str, peer_rail: str) -> bool:
         """Probe one peer by all that is known of it; return whether its port was silent."""
         peer = self._peer(name, peer_rail)
         if peer is None:
@@ -172,7 +173,8 @@ class Probing:
             return self._held or Missing(what="probes of peers", cause=cause, detail=detail)
         return shown
 
-    async def _ibpings(self, node: Node, wanted: Wanted) -> IbPings | Missing:
+    async def ibpings(self, node: Node, wanted: Wanted) -> IbPings | Missing:
+        """Return what is known of the peers over InfiniBand."""
         del node
         if not any(ibping.target(peer) for peer in wanted.peers):
             return IbPings()

@@ -16,6 +16,8 @@ from collectors.node.protocol import Node
 DEADLINE_S = 15.0
 SAID_CAP = 200
 
+# A LID that no subnet manager gave.
+NO_LID = (None, 0, 0xFFFF)
 # Debian and Fedora call the unit opensm, the vendor's packages opensmd.
 UNITS = tuple(f"/etc/systemd/system/*.wants/{name}.service" for name in ("opensm", "opensmd"))
 # Debian's unit starts one of its own for each port, unless its settings say PORTS=NONE.
@@ -105,7 +107,8 @@ class Managers:
         answered = tuple(sorted(port for what, port in self._known if what == "manager"))
         at = node.monotonic()
         for port in active:
-            self._take("lid", port.name, str(port.lid), at)
+            if port.lid not in NO_LID:
+                self._take("lid", port.name, str(port.lid), at)
         for manager in managers:
             if manager.guid is not None:
                 self._take("manager", manager.port, manager.guid, at)

@@ -14,7 +14,7 @@ from subprocess import PIPE, STDOUT, Popen, TimeoutExpired, run
 from typing import Self
 
 HERE = Path(__file__).parent
-TOOLS = ("ibping", "ibstat", "perfquery")
+TOOLS = ("ibping", "ibstat", "perfquery", "sminfo", "smpquery", "ibnetdiscover")
 # Names of the abstract sockets; several fabrics live beside one another on a machine.
 NUMBERS = itertools.count(1)
 PATIENCE_S = 20.0
@@ -56,12 +56,20 @@ class Fabric:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def manage(self) -> None:
-        """Start the subnet manager, and wait until every port is active."""
-        self._start("opensm", [self._path("opensm"), "-f", "stdout"], host="manager")
+    def manage(self, on: str = "manager") -> None:
+        """Start the subnet manager on a host, and wait until every port is active."""
+        self._manager = self._start("opensm", [self._path("opensm"), "-f", "stdout"], host=on)
         until("a subnet", lambda: "SUBNET UP" in self._said("opensm"))
         for host in ("gpu-017", "gpu-018", "gpu-019", "gpu-020"):
             self.wait(host, "Active")
+
+    def unmanage(self) -> None:
+        """End the subnet manager."""
+        end(self._manager)
+
+    def leave(self) -> None:
+        """End the simulator itself: real tools then wait for it for ever."""
+        end(self._simulator)
 
     def answer(self, *nodes: str) -> None:
         """Let nodes answer pings; `gpu-018:3` loses three of each ten."""
@@ -76,6 +84,13 @@ class Fabric:
         self._simulator.stdin.write(f'Unlink "{host}"[1]\n'.encode())
         self._simulator.stdin.flush()
         self.wait(host, "Down")
+
+    def relink(self, host: str) -> None:
+        """Put the cable of a node back, and wait for the subnet manager to take it in."""
+        assert self._simulator.stdin is not None
+        self._simulator.stdin.write(f'ReLink "{host}"[1]\n'.encode())
+        self._simulator.stdin.flush()
+        self.wait(host, "Active")
 
     def wait(self, host: str, state: str) -> None:
         """Wait until a node's port is in a state, as `ibstat` prints it."""

@@ -46,32 +46,6 @@ async def test_peers_that_answer_are_well(fabric: Fabric) -> None:
     assert ("ok", "2 of 2 peers answer ibping") == (result.verdict, result.message)
 
 
-async def test_a_pulled_cable_is_unreachable(fabric: Fabric) -> None:
-    """A peer whose link is down answers nothing, though the tool leaves with status 0."""
-    fabric.manage()
-    fabric.answer("gpu-018", "gpu-019")
-    peers = [Peer(name=host, lid=fabric.lid(host)) for host in ("gpu-018", "gpu-019")]
-    fabric.unlink("gpu-019")
-
-    result = await judged(Live(tools=fabric.tools("gpu-017")), "network.ibping", *peers)
-
-    message = f"gpu-019 (LID {peers[1].lid}) answered none of 10 ibping packets"
-    assert ("warning", [("ib_ping_unreachable", "warning", message)]) == told(result)
-
-
-async def test_an_own_pulled_cable_reaches_nobody(fabric: Fabric) -> None:
-    """With this node's own link down one finding stands for all peers, and it is this node's."""
-    fabric.manage()
-    fabric.answer("gpu-018", "gpu-019")
-    peers = [Peer(name=host, lid=fabric.lid(host)) for host in ("gpu-018", "gpu-019")]
-    fabric.unlink("gpu-017")
-
-    result = await judged(Live(tools=fabric.tools("gpu-017")), "network.ibping", *peers)
-
-    message = "none of 2 peers answers ibping from this node: gpu-018, gpu-019"
-    assert ("warning", [("ib_ping_unreachable", "warning", message)]) == told(result)
-
-
 async def test_lost_pings_are_counted(fabric: Fabric) -> None:
     """A peer that loses three of ten pings, retries too, has lost three of ten."""
     fabric.manage()
@@ -94,10 +68,10 @@ async def test_an_unknown_guid_is_unreachable(fabric: Fabric) -> None:
     result = await judged(Live(tools=fabric.tools("gpu-017")), "network.ibping", known, unknown)
 
     message = (
-        "ibping cannot reach gpu-033 (0x506b4b0300a1b2c3): "
-        "can't resolve destination port 0x506b4b0300a1b2c3"
+        "gpu-033 (0x506b4b0300a1b2c3) gives no answer to ibping: can't resolve destination port "
+        "0x506b4b0300a1b2c3; that it ever did, or that its server runs, is not known"
     )
-    assert ("warning", [("ib_ping_unreachable", "warning", message)]) == told(result)
+    assert ("ok", [("ib_ping_unreachable", "info", message)]) == told(result)
 
 
 async def test_no_subnet_manager(fabric: Fabric) -> None:
