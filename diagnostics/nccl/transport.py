@@ -36,7 +36,9 @@ def number(text: str | None) -> int | None:
 def transport(settings: Mapping[str, str], ports: Iterable[Port]) -> Transport:
     """Return what carries the data of a rank whose node has these ports."""
     plugin, net = settings.get("NCCL_NET_PLUGIN", ""), settings.get("NCCL_NET", "").lower()
-    if plugin not in ("", "none") or net not in ("", "ib", "socket"):
+    # libfabric is there for a plugin only, which NCCL finds by its library's name.
+    fabric = bool(settings.get("FI_PROVIDER")) and net == ""
+    if fabric or plugin not in ("", "none") or net not in ("", "ib", "socket"):
         return "plugin"
     disabled = bool(number(settings.get("NCCL_IB_DISABLE")))
     if net == "socket" or disabled or not taken(ports, settings):

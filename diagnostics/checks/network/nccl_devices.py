@@ -63,6 +63,11 @@ class _Use(msgspec.Struct, frozen=True):
         setting = words.of(self.ranks, DEVICES)
         return setting.value if setting else ""
 
+    def otherwise(self) -> bool:
+        """Return whether something else than the list keeps ranks from verbs."""
+        rest = [{n: v for n, v in one.values().items() if n != DEVICES} for one in self.ranks]
+        return any(transport(values, self.ports) != "ib" for values in rest)
+
     def taken(self) -> list[Port]:
         """Return the ports that some rank takes; each rank may be given one of its own."""
         every = [taken(self.ports, rank.values()) for rank in self.ranks]
@@ -70,13 +75,14 @@ class _Use(msgspec.Struct, frozen=True):
 
 
 def _judge(use: _Use, lanes: Sequence[Port]) -> Iterator[Statement]:
-    kinds = {transport(rank.values(), use.ports) for rank in use.ranks}
     mine = use.taken()
-    if not mine:
-        yield _nothing(use, lanes)
-    elif kinds != {"ib"}:
+    if not all(rank.host_network for rank in use.ranks):
+        yield NotApplicable(why=f"job {use.job} has devices of its own, which are not looked into")
+    elif use.otherwise():
         # Sockets by another setting are told by network.nccl_settings, a plugin takes its own.
         yield NotApplicable(why=f"job {use.job} does not use NCCL's own InfiniBand transport")
+    elif not mine:
+        yield _nothing(use, lanes)
     elif lost := _lost(use, mine, lanes):
         yield _fewer(use, mine, lost, lanes)
     else:

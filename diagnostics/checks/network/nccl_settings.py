@@ -19,6 +19,7 @@ from diagnostics.finding import (
 )
 from diagnostics.nccl import words
 from diagnostics.nccl.leftovers import LEFTOVERS, Leftover
+from diagnostics.nccl.transport import transport
 
 PEER_ACCESS = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
 # All ranks of a communicator must come to the same; NCCL compares none of them itself.
@@ -59,7 +60,7 @@ def nccl_settings(
         told = [*_left_on(job, ranks, ports, gpus), *_differing(job, ranks)]
         yield from told
         quiet += not told
-    if quiet:
+    if quiet and seen.unread is None:
         count = len(seen.ranks)
         yield Well(message=f"{count} ranks run without debugging settings, and agree")
 
@@ -77,8 +78,9 @@ def _costs(one: Leftover, ranks: Sequence[RankSettings], ports: Ports | Missing)
     if one.when == "between_gpus":
         return len(ranks) > 1
     if one.when == "between_nodes":
-        fast = not isinstance(ports, Missing) and any(port.active for port in ports.ports)
-        return fast and words.spans_nodes(ranks)
+        listed = () if isinstance(ports, Missing) else ports.ports
+        own = transport(ranks[0].values(), listed) != "plugin"
+        return own and any(port.active for port in listed) and words.spans_nodes(ranks)
     return True
 
 

@@ -1,9 +1,14 @@
 """How ranks are set up: their environment before the files that NCCL reads."""
 
 import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +25,7 @@ from collectors.jobs.nccl import (
     joined,
 )
 from collectors.jobs.ranks import LocalRanks, Rank
+from collectors.node.live import Live
 from tests.recording import recorded
 
 RANK = Rank(
@@ -104,6 +110,37 @@ def test_without_ranks_nobody_is_asked(tmp_path: Path) -> None:
     assert [NcclSettings(), unseen] == [
         asyncio.run(collect(node, Wanted(), told)) for told in (LocalRanks(), unseen)
     ]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[int]:
+    """Return the pid of a process that names a file of settings in its environment."""
+    conf = tmp_path / "nccl.conf"
+    conf.write_text("NCCL_IB_HCA=mlx5\nNCCL_DEBUG=INFO\n")
+    argv = (sys.executable, "-c", "import sys; sys.stdin.read()")
+    environ = {"NCCL_DEBUG": "WARN", "NCCL_CONF_FILE": str(conf)}
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environ) as process:
+        yield process.pid
+
+
+@pytest.mark.root
+async def test_a_rank_of_this_machine(started: int) -> None:
+    """The reader of this machine reads the file that a real process names."""
+    rank = msgspec.structs.replace(RANK, pid=started, environ={"NCCL_DEBUG": "WARN"})
+    node = Live()
+    try:
+        found = await collect(node, Wanted(), LocalRanks(ranks=(rank,)))
+    finally:
+        await node.close()
+
+    settings = {
+        "NCCL_DEBUG": Setting(value="WARN"),
+        "NCCL_IB_HCA": Setting(value="mlx5", source="$NCCL_CONF_FILE"),
+    }
+    expected = RankSettings(
+        pid=started, job="88123", rank=8, world=64, host_network=True, settings=settings
+    )
+    assert NcclSettings(ranks=(expected,)) == found
 
 
 @given(st.dictionaries(st.text(max_size=6), st.recursive(st.text(), st.lists, max_leaves=4)))

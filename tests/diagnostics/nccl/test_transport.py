@@ -51,6 +51,8 @@ def port(device: str, *, up: bool = True) -> Port:
         ({"NCCL_IB_HCA": "mlx5_1"}, "socket"),
         ({"NCCL_NET_PLUGIN": "ofi"}, "plugin"),
         ({"NCCL_NET": "AWS Libfabric"}, "plugin"),
+        ({"FI_PROVIDER": "efa"}, "plugin"),
+        ({"FI_PROVIDER": "efa", "NCCL_NET": "IB"}, "ib"),
     ],
 )
 def test_what_carries_the_data(settings: Mapping[str, str], expected: str) -> None:
