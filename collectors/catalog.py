@@ -37,9 +37,9 @@ from collectors.host import (
     raid,
     storage_clients,
 )
-from collectors.jobs import expected, node_reason, running
+from collectors.jobs import expected, nccl, node_reason, ranks, running
 from collectors.kernel import last_boot, log
-from collectors.network import cards, ibping, interfaces, ping, ports
+from collectors.network import cards, gids, ibping, interfaces, ping, ports, routes
 
 Collect = Callable[..., Awaitable[Observation | Missing]]
 
@@ -82,6 +82,8 @@ SOURCES: tuple[Source, ...] = (
     source(blocked.collect),
     source(holders.collect),
     source(running.collect),
+    source(ranks.collect),
+    source(nccl.collect, period_s=MINUTE_S),
     source(expected.collect, period_s=SLOW_S),
     source(node_reason.collect, period_s=SLOW_S),
     source(nvml.collect, period_s=FAST_S),
@@ -114,7 +116,9 @@ SOURCES: tuple[Source, ...] = (
     source(events.collect, period_s=MINUTE_S),
     source(cards.collect, period_s=SLOW_S),
     source(ports.collect, period_s=FAST_S),
+    source(gids.collect, period_s=SLOW_S),
     source(interfaces.collect, period_s=FAST_S),
+    source(routes.collect, period_s=MINUTE_S),
     source(ibping.collect, active=True, period_s=MINUTE_S),
     source(ping.collect, active=True, period_s=MINUTE_S),
 )

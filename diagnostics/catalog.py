@@ -27,7 +27,18 @@ from diagnostics.checks.gpu import power as gpu_power
 from diagnostics.checks.host import clock, descriptors, governor, memory, shm
 from diagnostics.checks.jobs import node_reason
 from diagnostics.checks.kernel import last_boot, log
-from diagnostics.checks.network import devices, flaps, ibping, interfaces, ping, ports
+from diagnostics.checks.network import (
+    devices,
+    flaps,
+    ibping,
+    interfaces,
+    nccl_devices,
+    nccl_gid,
+    nccl_interface,
+    nccl_settings,
+    ping,
+    ports,
+)
 from diagnostics.checks.network import expected as expected_ports
 from diagnostics.checks.processes import (
     blocked,
@@ -116,6 +127,10 @@ NETWORK: tuple[Check, ...] = (
     interfaces.interfaces,
     ibping.ibping,
     ping.ping,
+    nccl_interface.nccl_interface,
+    nccl_devices.nccl_devices,
+    nccl_gid.nccl_gid,
+    nccl_settings.nccl_settings,
 )
 TRAINING: tuple[Check, ...] = (*OF_TEXT, utilization.utilization)
 

@@ -23,7 +23,7 @@ LATER: dict[str, frozenset[str]] = {
         {
             *("ib_symbol_errors", "ib_link_recovery_rate"),
             *("ib_ping_latency_high", "ib_partition_blocks_probe", "ssh_unreachable"),
-            *("roce_congestion", "roce_gid_missing", "mtu_mismatch"),
+            *("roce_congestion", "mtu_mismatch"),
             *("storage_traffic_on_compute_network", "iommu_misconfigured"),
         }
     ),

@@ -33,6 +33,8 @@ KINDS: Mapping[str, Kind] = {
     # These two wait for a lock of the process that they ask about, and it may be a stuck one.
     "environ": Kind(resource="proc-memory", privileged=True, files=True),
     "blocked": Kind(resource="proc-stack", privileged=True, files=True),
+    # A home may lie on a file server that is gone.
+    "nccl_conf": Kind(resource="nccl-conf", privileged=True),
     "nvml": Kind(child="nvml", resource="nvml"),
     "nvml_health": Kind(child="nvml", resource="nvml"),
     "clock": Kind(resource="files"),

@@ -15,7 +15,8 @@ DEVICE = re.compile(r"(/dev/(?:nvidia\d+|nvidiactl|nvidia-uvm))(?: \(deleted\))?
 
 # The allow-list: what says which job and rank a process is, and how its collectives are set up.
 NAMES = re.compile(
-    r"(?:NCCL|GLOO|TORCH_NCCL|TORCH_FR)_[A-Z0-9_]{1,64}"
+    r"(?:NCCL|GLOO|TORCH_NCCL|TORCH_FR|UCX)_[A-Z0-9_]{1,64}"
+    r"|CUDA_LAUNCH_BLOCKING|TORCH_DISTRIBUTED_DEBUG|FI_PROVIDER"
     r"|CUDA_VISIBLE_DEVICES|MASTER_ADDR|RANK|LOCAL_RANK|WORLD_SIZE|SLURM_JOB_ID|SLURM_STEP_ID"
 )
 
@@ -24,6 +25,9 @@ FRAME = re.compile(r"\[<[0-9a-f]+>\] ([\w.]+)")
 
 # Flags in /proc/PID/fdinfo/N are octal; the last two bits are the access mode (O_WRONLY, O_RDWR).
 FLAGS = re.compile(r"^flags:\s+([0-7]+)$", re.MULTILINE)
+
+# rchar: 9481219 and wchar: 12034: what went through read and write, files and pipes alike.
+IO = re.compile(r"^[rw]char: (\d{1,19})$", re.MULTILINE)
 
 MOST_PIDS = 512
 MOST_PROCESSES = 65_536
@@ -60,22 +64,22 @@ def holders(root: str = "/") -> dict[str, Any]:
 
 
 def _devices(folder: str, opened: list[str]) -> list[str]:
-    hits = (DEVICE.fullmatch(_link(f"{folder}/{name}")) for name in opened)
+    hits = (DEVICE.fullmatch(link(f"{folder}/{name}")) for name in opened)
     return sorted({hit[1] for hit in hits if hit})
 
 
 def _holder(folder: str, devices: list[str], fds: int) -> dict[str, Any]:
-    stat = _read(f"{folder}/stat")
+    stat = read(f"{folder}/stat")
     name, _, rest = stat.partition(" (")[2].rpartition(") ")
-    uid = re.search(r"^Uid:\s+(\d+)", _read(f"{folder}/status"), re.MULTILINE)
+    uid = re.search(r"^Uid:\s+(\d+)", read(f"{folder}/status"), re.MULTILINE)
     # Max open files            1024                 524288               files
-    limit = re.search(r"^Max open files\s+(\d+)", _read(f"{folder}/limits"), re.MULTILINE)
+    limit = re.search(r"^Max open files\s+(\d+)", read(f"{folder}/limits"), re.MULTILINE)
     return {
         "pid": int(stat.partition(" ")[0]),
         "start_ticks": int(rest.split()[19]),
         "uid": int(uid[1]) if uid else None,
         "comm": name[:64],
-        "cgroup": _read(f"{folder}/cgroup"),
+        "cgroup": read(f"{folder}/cgroup"),
         "devices": devices,
         "fds": fds,
         "fd_limit": int(limit[1]) if limit else None,
@@ -88,9 +92,9 @@ def environ(pids: list[int], root: str = "/") -> dict[str, dict[str, str]]:
     The read takes the memory lock of the process and can wait for ever on a stuck one.
     """
     found = {}
-    for pid in _checked(pids):
+    for pid in checked(pids):
         try:
-            text = _read(f"{_proc(root)}/{pid}/environ", ENVIRON_CAP)
+            text = read(f"{_proc(root)}/{pid}/environ", ENVIRON_CAP)
         except OSError:
             continue
         pairs = (entry.partition("=") for entry in text.split("\0"))
@@ -103,7 +107,7 @@ def environ(pids: list[int], root: str = "/") -> dict[str, dict[str, str]]:
 def blocked(pids: list[int], root: str = "/") -> dict[str, dict[str, Any]]:
     """Return the kernel function in which each process waits, and the frames above it."""
     found = {}
-    for pid in _checked(pids):
+    for pid in checked(pids):
         folder = f"{_proc(root)}/{pid}"
         wchan = _quiet(f"{folder}/wchan")
         frames = FRAME.findall(_quiet(f"{folder}/stack"))
@@ -121,7 +125,7 @@ def open_files(pids: list[int], root: str = "/") -> dict[str, list[str]]:
     Only links are read: a stat of a path on a dead file server would never come back.
     """
     found: dict[str, list[str]] = {}
-    for pid in _checked(pids):
+    for pid in checked(pids):
         try:
             found[str(pid)] = sorted(_written(f"{_proc(root)}/{pid}"))[:MOST_FILES]
         except OSError:
@@ -132,7 +136,7 @@ def open_files(pids: list[int], root: str = "/") -> dict[str, list[str]]:
 def _written(folder: str) -> set[str]:
     paths = set()
     for name in os.listdir(f"{folder}/fd")[:FILE_CAP]:
-        path = _link(f"{folder}/fd/{name}")
+        path = link(f"{folder}/fd/{name}")
         if path.startswith("/") and not path.startswith(("/dev/", "/proc/", "/sys/", "/memfd:")):
             flags = FLAGS.search(_quiet(f"{folder}/fdinfo/{name}"))
             if flags and int(flags[1], 8) & (os.O_WRONLY | os.O_RDWR):
@@ -148,14 +152,15 @@ def _pids(proc: str) -> Iterator[int]:
     yield from sorted(int(name) for name in os.listdir(proc) if name.isdecimal())[:MOST_PROCESSES]
 
 
-def _checked(pids: list[int]) -> list[int]:
+def checked(pids: list[int]) -> list[int]:
     """Return *pids* if they are pids: the caller is not trusted with more than numbers."""
     if len(pids) > MOST_PIDS or any(type(pid) is not int or not 0 < pid < PID_MAX for pid in pids):
         raise Refused("garbled", f"pids are at most {MOST_PIDS} numbers from 1 to {PID_MAX - 1}")
     return pids
 
 
-def _link(path: str) -> str:
+def link(path: str) -> str:
+    """Return what a link stands for, "" where it cannot be read."""
     try:
         # A file name may hold any byte; the answer is JSON, so show odd ones as \xff.
         return os.fsencode(os.readlink(path)).decode("utf-8", "backslashreplace")
@@ -163,7 +168,8 @@ def _link(path: str) -> str:
         return ""
 
 
-def _read(path: str, cap: int = FILE_CAP) -> str:
+def read(path: str, cap: int = FILE_CAP) -> str:
+    """Return the beginning of a file; raises OSError."""
     pieces = []
     with open(path, "rb", buffering=0) as handle:
         while cap > 0 and (piece := handle.read(cap)):
@@ -174,6 +180,24 @@ def _read(path: str, cap: int = FILE_CAP) -> str:
 
 def _quiet(path: str) -> str:
     try:
-        return _read(path)
+        return read(path)
     except OSError:
         return ""
+
+
+def activity(pids: list[int]) -> dict[str, dict[str, int]]:
+    """Return what each process did so far: `ticks` of processor time, `bytes` read and written.
+
+    Both count all its threads, and `ticks` its children that ended; ended ones are left out.
+    """
+    found = {}
+    for pid in checked(pids):
+        folder = f"/proc/{pid}"
+        try:
+            rest = read(f"{folder}/stat").rpartition(")")[2].split()
+            ticks = sum(map(int, rest[11:15]))
+            moved = sum(map(int, IO.findall(read(f"{folder}/io"))))
+        except (OSError, ValueError):
+            continue
+        found[str(pid)] = {"ticks": ticks, "bytes": moved}
+    return found

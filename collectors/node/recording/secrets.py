@@ -7,8 +7,8 @@ from typing import Any
 from collectors.node.recording.names import Names
 
 ALLOWED_ENVIRONMENT = re.compile(
-    r"(NCCL|GLOO|TORCH_NCCL|TORCH_FR)_\w+|CUDA_VISIBLE_DEVICES|MASTER_ADDR|RANK|LOCAL_RANK"
-    r"|WORLD_SIZE|SLURM_JOB_ID|SLURM_STEP_ID"
+    r"(NCCL|GLOO|TORCH_NCCL|TORCH_FR|UCX)_\w+|CUDA_LAUNCH_BLOCKING|TORCH_DISTRIBUTED_DEBUG"
+    r"|FI_PROVIDER|CUDA_VISIBLE_DEVICES|MASTER_ADDR|RANK|LOCAL_RANK|WORLD_SIZE|SLURM_JOB_ID|SLURM_STEP_ID"
 )
 COMMAND_KEYS = frozenset({"argv", "cmdline", "command", "command_line"})
 ENVIRONMENT_KEYS = frozenset({"env", "environ", "environment"})
