@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agent.cli.errors import Mistake, say
 from agent.cli.log_order import ordered
+from agent.cli.rotated import Joined, by_file
 from agent.knowledge import knowledge, site
 from agent.walk.jobs import jobs
 from agent.walk.report import build
@@ -17,7 +18,7 @@ from agent.walk.walked import Walked
 from collectors.facts.observation import Cause, Missing
 from collectors.logs.pieces import pieces
 from collectors.logs.unpack import Damaged, blocks
-from diagnostics.check import Result
+from diagnostics.check import Result, Seen
 from diagnostics.checks.kernel.log import kernel_log
 from diagnostics.checks.network.flaps import link_flaps
 from diagnostics.checks.text.tools import tools
@@ -27,6 +28,7 @@ from diagnostics.finding import STAGES
 from diagnostics.rules.kernel_seen import KernelSymptoms
 from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.series.runs import RunsBefore, chained
 
 STDIN = "stdin"
 
@@ -34,34 +36,61 @@ STDIN = "stdin"
 def diagnose(files: Sequence[str]) -> Document:
     """Return the document of all *files*; raises Mistake where none of them can be read."""
     logs: list[LogSeen] = []
-    unseen: list[Missing] = []
-    mistakes: list[Mistake] = []
-    for file in ordered(files):
-        try:
-            logs.append(_read(file))
-        except OSError as problem:
-            mistakes.append(why_unread(name_of(file), problem))
-            detail = problem.strerror or "cannot be read"
-            unseen.append(Missing(what=name_of(file), cause=_cause(problem), detail=detail))
-    for mistake in mistakes[: None if logs else -1]:
+    joined: list[Joined] = []
+    unread = Unread()
+    for group in ordered(files):
+        if (read := _read(group, unread)) is not None:
+            logs.append(read[0])
+            joined.append(read[1])
+    for mistake in unread.mistakes[: None if logs else -1]:
         say(mistake.what, mistake.hint)
     if not logs:
-        raise mistakes[-1]
-    return document_of(TrainingLogs(logs=tuple(logs), unseen=tuple(unseen)))
+        raise unread.mistakes[-1]
+    return document_of(TrainingLogs(logs=tuple(logs), unseen=tuple(unread.missing)), joined)
 
 
-def _read(file: str) -> LogSeen:
-    name = name_of(file)
-    reading = Reading(knowledge(site()), name)
-    with _opened(file) as handle:
+class Unread:
+    """Files that could not be read, for the document and for people."""
+
+    def __init__(self) -> None:
+        self.missing: list[Missing] = []
+        self.mistakes: list[Mistake] = []
+
+    def add(self, file: str, problem: OSError) -> None:
+        """Note why."""
+        name = name_of(file)
+        self.mistakes.append(why_unread(name, problem))
+        detail = problem.strerror or "cannot be read"
+        self.missing.append(Missing(what=name, cause=_cause(problem), detail=detail))
+
+
+def _read(files: Sequence[str], unread: Unread) -> tuple[LogSeen, Joined] | None:
+    """Return what the files of one log say as one text, None where none can be read."""
+    name = name_of(files[-1])
+    reading, parts = Reading(knowledge(site()), name), list[tuple[int, str]]()
+    cut: Missing | None = None
+    for file in files:
+        before = reading.lines
         try:
-            for piece in pieces(blocks(handle)):
-                reading.feed(piece)
-        except Damaged as problem:
-            cut = Missing(what=name, cause=Cause.GARBLED, detail=str(problem))
-            say(f"cannot read all of {name}: {problem}", "copy the file again; the rest is judged")
-            return reading.seen(cut)
-    return reading.seen()
+            with _opened(file) as handle:
+                parts.append((before, name_of(file)))
+                cut = _feed(reading, handle, name_of(file)) or cut
+        except OSError as problem:
+            unread.add(file, problem)
+    return (reading.seen(cut), Joined(name, tuple(parts))) if parts else None
+
+
+def _feed(reading: Reading, handle: BufferedReader, name: str) -> Missing | None:
+    """Read one file to its end; return why its rest could not be."""
+    cut: Missing | None = None
+    try:
+        for piece in pieces(blocks(handle)):
+            reading.feed(piece)
+    except Damaged as problem:
+        cut = Missing(what=name, cause=Cause.GARBLED, detail=str(problem))
+        say(f"cannot read all of {name}: {problem}", "copy the file again; the rest is judged")
+    reading.end_line()
+    return cut
 
 
 def name_of(file: str) -> str:
@@ -75,15 +104,17 @@ def _opened(file: str) -> AbstractContextManager[BufferedReader]:
     return Path(file).open("rb")
 
 
-def document_of(seen: TrainingLogs) -> Document:
+def document_of(seen: TrainingLogs, joined: Sequence[Joined] = ()) -> Document:
     """Judge the text; stages that it says nothing of are listed without a check."""
-    said = {"training": tuple(check.run({TrainingLogs: seen}) for check in OF_TEXT)}
+    before = chained([(log.name, log.curve) for log in seen.logs])
+    told: Seen = {TrainingLogs: seen, RunsBefore: before}
+    said = {"training": tuple(check.run(told) for check in OF_TEXT)}
     said["driver"] = tuple(_driver(seen))
     kernel = (log.kernel for log in seen.logs if log.kernel is not None)
     said["network"] = tuple(link_flaps.run({KernelSymptoms: one}) for one in kernel)
     runs = {"training": jobs(seen, said["training"])}
     walked = [
-        Walked(stage=stage, results=said.get(stage, ()), jobs=runs.get(stage, ()))
+        Walked(stage=stage, results=by_file(said.get(stage, ()), joined), jobs=runs.get(stage, ()))
         for stage in STAGES
     ]
     # What could not be read is the whole subject here: it is unknown, as with --strict.

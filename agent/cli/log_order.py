@@ -10,14 +10,15 @@ DAY = re.compile(r"[-.](\d{4}-?\d\d-?\d\d)(?:[-T.]?\d{2,6})?$")
 NEWEST = (1, "")
 
 
-def ordered(files: Iterable[str]) -> list[str]:
-    """Return the files once each, those of one log oldest first, logs in the order they came in."""
-    once = list(dict.fromkeys(files))
+def ordered(files: Iterable[str]) -> list[list[str]]:
+    """Return the files of each log once each, oldest first, logs in the order they came in."""
     groups: dict[str, list[tuple[tuple[int, str], str]]] = {}
-    for file in once:
+    for file in dict.fromkeys(files):
         log, age = _rotated(file)
         groups.setdefault(log, []).append((age, file))
-    return [file for group in groups.values() for _, file in sorted(group, key=lambda one: one[0])]
+    return [
+        [file for _, file in sorted(group, key=lambda one: one[0])] for group in groups.values()
+    ]
 
 
 def _rotated(file: str) -> tuple[str, tuple[int, str]]:

@@ -64,6 +64,11 @@ class Reading:
         if len(self._head) >= HEAD:
             self._begin()
 
+    def end_line(self) -> None:
+        """Take the last line as whole: what is fed next is of another file."""
+        if not self._whole:
+            self.feed(b"\n")
+
     def _begin(self) -> Search:
         head, self._head = self._head, b""
         search = self._search = Search(form(head))

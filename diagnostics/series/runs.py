@@ -138,6 +138,33 @@ def _goes_on(run: Run, job: str, kind: Alike, first: int, last: int) -> bool:
     return last >= run.newest or first > run.began + FIRST
 
 
+def chained(logs: Sequence[tuple[str, Curve]]) -> RunsBefore:
+    """Return what went before each log that goes on where another one ends, as chained jobs do.
+
+    A run that goes on at a checkpoint may repeat the last steps of the log before it.
+    """
+    found: dict[str, Run] = {}
+    for log, curve in logs:
+        first = _first(curve)
+        for other, before in logs:
+            points = [p for p in baseline.alike(before.points) if p.step is not None]
+            if first is None or not points or not _fits(alike(before), alike(curve)):
+                continue
+            began, last = points[0].step or 0, points[-1].step or 0
+            every = max((last - began) // max(len(points) - 1, 1), 1)
+            if began < first <= last + 2 * every and other != log:
+                steps = [step for step in _steps(points, began) if step.step < first]
+                found[log] = Run(
+                    job="",
+                    log=other,
+                    alike=alike(curve),
+                    began=began,
+                    newest=last,
+                    steps=tuple(steps[-KEPT:]),
+                )
+    return RunsBefore(runs=found)
+
+
 def usual(run: Run) -> Usual:
     """Return the middle values of a run's first steps."""
     times = [s.step_ms for s in run.steps if s.step_ms]

@@ -56,6 +56,9 @@ class Story:
         self.said = [
             Said(log, hit) for log in seen.logs for hit in log.hits if hit.source != "tool"
         ]
+        times = [said.hit.first_seen for said in self.said]
+        if len(seen.logs) > 1 and None not in times:
+            self.said.sort(key=lambda said: said.hit.first_seen or 0.0)
         self._first: dict[tuple[str, str], int] = {}
         for said in self.said:
             self._first.setdefault((said.log.name, said.hit.fault), said.hit.line)

@@ -48,7 +48,7 @@ def remembered(run: Run | None, before: RunsBefore | Missing) -> tuple[Evidence,
         return ()
     told = {name: v for name, v in msgspec.structs.asdict(usual(run)).items() if v is not None}
     values = {"steps": len(run.steps), "provisional": run.provisional, **told}
-    return (Evidence(source=before.source, values=values),)
+    return (Evidence(source=before.source or run.log, values=values),)
 
 
 def at(point: Point) -> str:

@@ -8,8 +8,11 @@ import msgspec
 from collectors.facts.subject import Subject
 from diagnostics.check import Limits, check
 from diagnostics.checks.training.given import unread
+from diagnostics.checks.training.steps import alike as comparable
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
+from diagnostics.rules import prefix
 from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.series.drawn import LAST_STEPS, RankTimes
 from diagnostics.series.ranks import Straggler, named, slowest
 
 
@@ -42,10 +45,30 @@ def stragglers(seen: TrainingLogs, limits: StragglerLimits) -> Iterator[Statemen
             # A report of Megatron's does not tell stages apart, and seldom stands in another log.
             yield _finding(log, reported, alike=stages == 1)
         told += len(log.curve.ranks) + bool(log.curve.laggards)
+    files = _files(seen)
+    slow = slowest([times for _, times in files], ratio=limits.ratio, steps=limits.steps)
+    told += len(files)
+    for one in slow:
+        log = next(log for log, times in files if times.rank == one.rank)
+        yield _finding(log, one, alike=log.curve.settings.pipeline in (None, 1))
     if told:
         yield Well("no rank works longer than the others")
     elif seen.logs:
         yield NotApplicable(why="no times of single ranks are printed")
+
+
+def _files(seen: TrainingLogs) -> list[tuple[LogSeen, RankTimes]]:
+    """Return the last times of each rank that has a log of its own, by the names of these."""
+    found: list[tuple[LogSeen, RankTimes]] = []
+    for log in seen.logs:
+        rank, quote = prefix.file_rank(log.name), log.curve.timed
+        if rank is None or quote is None or log.curve.ranks:
+            continue
+        last = [p for p in comparable(log) if p.step_ms is not None][-LAST_STEPS:]
+        work = tuple((p.step_ms or 0.0) - (p.sync_ms or 0.0) for p in last)
+        times = RankTimes(rank=rank, work_ms=work, line=quote.line, text=quote.text)
+        found.append((log, times))
+    return found
 
 
 def _finding(log: LogSeen, slow: Straggler, *, alike: bool) -> Finding:
