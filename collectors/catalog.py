@@ -37,7 +37,7 @@ from collectors.host import (
     raid,
     storage_clients,
 )
-from collectors.jobs import expected, nccl, node_reason, ranks, running
+from collectors.jobs import expected, job_logs, nccl, node_reason, ranks, running
 from collectors.kernel import last_boot, log
 from collectors.network import cards, gids, ibping, interfaces, ping, ports, routes
 

@@ -61,7 +61,7 @@ from diagnostics.checks.storage import (
 )
 from diagnostics.checks.storage import expected as expected_drives
 from diagnostics.checks.text import tools
-from diagnostics.checks.training import utilization
+from diagnostics.checks.training import flight_recorder, hang, ranks, ras, utilization
 from diagnostics.checks.training.of_text import OF_TEXT
 
 PROCESSES: tuple[Check, ...] = (
@@ -132,6 +132,13 @@ NETWORK: tuple[Check, ...] = (
     nccl_gid.nccl_gid,
     nccl_settings.nccl_settings,
 )
-TRAINING: tuple[Check, ...] = (*OF_TEXT, utilization.utilization)
+TRAINING: tuple[Check, ...] = (
+    *OF_TEXT,
+    utilization.utilization,
+    hang.hang,
+    ranks.ranks,
+    ras.ras,
+    flight_recorder.flight_recorder,
+)
 
 WALK: tuple[Check, ...] = PROCESSES + DRIVER + NETWORK + TRAINING

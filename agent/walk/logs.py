@@ -5,6 +5,8 @@ import asyncio
 from agent.knowledge import knowledge
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
+from collectors.jobs.job_logs import JobLog, JobLogs, Piece
+from collectors.jobs.job_logs import piece as part_of
 from collectors.logs.pieces import pieces, sliced
 from collectors.node.protocol import LogText, Node
 from diagnostics.rules.knowledge import Knowledge
@@ -15,9 +17,13 @@ from diagnostics.rules.seen import LogSeen, TrainingLogs
 PACKED = ("\x1f\\x8b", "(\\xb5/\\xfd", "\\xfd7zXZ")
 
 
-async def collect(node: Node, wanted: Wanted) -> TrainingLogs | Missing:
-    """Read each wanted log; one that cannot be read leaves the others judged."""
-    if not wanted.logs:
+async def collect(node: Node, wanted: Wanted, found: JobLogs | Missing) -> TrainingLogs | Missing:
+    """Read each wanted log, and the ends of those that the jobs of this node write.
+
+    One that cannot be read leaves the others judged.
+    """
+    mine = own(wanted, found)
+    if not wanted.logs and not mine:
         return TrainingLogs()
     # Rules are files of this package: their first reading is short, and none for the loop.
     known = await asyncio.to_thread(knowledge, wanted.rules)  # noqa: TID251 - files of our own cannot hang
@@ -32,7 +38,26 @@ async def collect(node: Node, wanted: Wanted) -> TrainingLogs | Missing:
             unseen.append(read)
         else:
             logs.append(await search(node, read, known))
+    for log in mine:
+        part = await part_of(node, log)
+        if isinstance(part, Missing):
+            unseen.append(part)
+        else:
+            logs.append(await search(node, text_of(part), known))
     return TrainingLogs(logs=tuple(logs), unseen=tuple(unseen))
+
+
+def own(wanted: Wanted, found: JobLogs | Missing) -> list[JobLog]:
+    """Return the logs that were found and are read here: each once, and not one that was named."""
+    if isinstance(found, Missing):
+        return []
+    return [log for log in found.logs if not log.elsewhere and log.path not in wanted.logs]
+
+
+def text_of(part: Piece) -> LogText:
+    """Return the end of a log; its lines count from where it begins, as nobody counted before."""
+    name = f"{part.path} from byte {part.start}" if part.start else part.path
+    return LogText(path=name, text=part.text)
 
 
 async def search(node: Node, read: LogText, known: Knowledge) -> LogSeen:

@@ -1,6 +1,6 @@
 """Every source of a walk: what collectors see, and what the rules make of the logs they read."""
 
-from agent.walk import kernel, logs, runs
+from agent.walk import kernel, logs, progress, runs, suspects
 from collectors import catalog
 from collectors.catalog import FAST_S, Source, source
 from collectors.facts.observation import Observation
@@ -9,6 +9,10 @@ SOURCES: tuple[Source, ...] = (
     *catalog.SOURCES,
     source(logs.collect),
     source(kernel.collect, period_s=FAST_S),
+    source(progress.collect, period_s=FAST_S),
+    source(suspects.status),
+    source(suspects.dumps),
+    source(suspects.stood),
     source(runs.collect),
 )
 

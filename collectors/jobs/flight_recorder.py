@@ -8,7 +8,7 @@ import msgspec
 
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.jobs.ranks import LocalRanks, Rank
+from collectors.jobs.ranks import LocalRanks, Rank, job_of
 from collectors.node.protocol import Node
 
 # Dumps are looked for once something stands still; a walk has no more ranks than this.
@@ -112,6 +112,6 @@ def _found(ranks: Iterable[Rank], answer: dict[str, Any]) -> FlightDumps:
         if isinstance(one, Missing):
             unseen.append(one)
         else:
-            whose = {"pid": rank.pid, "job": rank.job, "gpus": rank.gpus}
+            whose = {"pid": rank.pid, "job": job_of(rank), "gpus": rank.gpus}
             dumps.append(msgspec.structs.replace(one, **whose))
     return FlightDumps(dumps=tuple(dumps), unseen=tuple(unseen))

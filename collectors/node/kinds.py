@@ -35,6 +35,12 @@ KINDS: Mapping[str, Kind] = {
     "blocked": Kind(resource="proc-stack", privileged=True, files=True),
     # A home may lie on a file server that is gone.
     "nccl_conf": Kind(resource="nccl-conf", privileged=True),
+    # What a job writes may lie on a file server that is gone.
+    "job_logs": Kind(resource="job-logs", privileged=True),
+    "job_log": Kind(resource="job-log:{device}", privileged=True),
+    "dumps": Kind(resource="dumps", privileged=True),
+    "activity": Kind(resource="proc", privileged=True),
+    "ras": Kind(resource="ras"),
     "nvml": Kind(child="nvml", resource="nvml"),
     "nvml_health": Kind(child="nvml", resource="nvml"),
     "clock": Kind(resource="files"),

@@ -10,6 +10,7 @@ from agent.walk.sources import by_shape
 from agent.walk.walk import Selection, walk
 from collectors.facts.observation import Cause
 from collectors.facts.wanted import Wanted
+from collectors.jobs.job_logs import JobLogs
 from collectors.node.live import Live
 from diagnostics.catalog import WALK
 from diagnostics.rules.seen import TrainingLogs
@@ -24,7 +25,7 @@ OOM = "[rank6]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.
 def test_a_recorded_log_is_searched(tmp_path: Path) -> None:
     """A log of the recording gives its symptoms; one that it does not hold is Missing."""
     node = recorded(tmp_path, logs={"train.log": "start\n" + OOM})
-    seen = asyncio.run(collect(node, Wanted(logs=("train.log", "other.log"))))
+    seen = asyncio.run(collect(node, Wanted(logs=("train.log", "other.log")), JobLogs()))
 
     assert isinstance(seen, TrainingLogs)
     assert ([("train.log", 2, 6)], [("other.log", Cause.NOT_RECORDED)]) == (
@@ -35,7 +36,7 @@ def test_a_recorded_log_is_searched(tmp_path: Path) -> None:
 
 def test_without_a_log_nothing_is_read(tmp_path: Path) -> None:
     """A walk that was given no log observes none."""
-    assert TrainingLogs() == asyncio.run(collect(recorded(tmp_path), Wanted()))
+    assert TrainingLogs() == asyncio.run(collect(recorded(tmp_path), Wanted(), JobLogs()))
 
 
 async def test_a_live_log_is_searched_and_a_packed_one_is_not(tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ async def test_a_live_log_is_searched_and_a_packed_one_is_not(tmp_path: Path) ->
     names = tuple(str(tmp_path / name) for name in ("train.log", "old.log.gz", "none.log"))
     node = Live()
     try:
-        seen = await collect(node, Wanted(logs=names))
+        seen = await collect(node, Wanted(logs=names), JobLogs())
     finally:
         await node.close()
 

@@ -1,0 +1,75 @@
+"""What the checks of running jobs share: how a rank is called, and where it runs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from collectors.facts.observation import Missing
+from collectors.facts.subject import Subject
+from collectors.gpu.health import GpuHealth, GpuReading
+from collectors.jobs.places import RankPlaces
+from collectors.jobs.ranks import LocalRanks, Rank, job_of
+from diagnostics.series.waits import Why, why
+
+NONE_HERE = "no rank of a training job runs on this node"
+SHOWN = 8
+
+
+def by_minor(health: GpuHealth | Missing) -> dict[int, GpuReading]:
+    """Return the GPUs that answer, by the N of /dev/nvidiaN."""
+    if isinstance(health, Missing):
+        return {}
+    return {gpu.minor: gpu for gpu in health.answering() if gpu.minor is not None}
+
+
+def numbered(ranks: LocalRanks | Missing, job: str) -> dict[int, Rank]:
+    """Return the ranks of a job that are here, by their number."""
+    if isinstance(ranks, Missing):
+        return {}
+    members = ranks.jobs().get(job, ())
+    return {rank.rank: rank for rank in members if rank.rank is not None}
+
+
+def subject(number: int, rank: Rank | None) -> Subject:
+    """Return the rank as a subject, with its process where that is here."""
+    return Subject(
+        kind="rank",
+        name=str(number),
+        rank=number,
+        pid=rank.pid if rank else None,
+        job=job_of(rank) if rank else None,
+    )
+
+
+def here(rank: Rank | None, gpus: Mapping[int, GpuReading]) -> str:
+    """Return " (pid 5119, GPU 0000:4e:00.0)", "" for a rank of another node."""
+    if rank is None:
+        return ""
+    names = [gpus[minor].key if minor in gpus else f"/dev/nvidia{minor}" for minor in rank.gpus]
+    return f" ({', '.join([f'pid {rank.pid}', *(f'GPU {name}' for name in names)])})"
+
+
+def does(rank: Rank | None, places: RankPlaces | Missing) -> Why | None:
+    """Return what a rank of this node does, None for one of another."""
+    if rank is None:
+        return None
+    return why(rank, None if isinstance(places, Missing) else places.of(rank.pid))
+
+
+def clause(what: Why | None) -> str:
+    """Return "; it sleeps ...", "" where nothing is known."""
+    return f"; {what.words}" if what is not None and what.words else ""
+
+
+def listed(ranks: Iterable[int]) -> str:
+    """Return "rank 3" or "ranks 0, 1, 2"; of many, the first."""
+    some = list(ranks)
+    more = f" and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
+    return f"rank{'' if len(some) == 1 else 's'} {', '.join(map(str, some[:SHOWN]))}{more}"
+
+
+def values(rank: Rank | None, gpus: Mapping[int, GpuReading]) -> dict[str, Any]:
+    """Return rank, process and GPUs as evidence holds them."""
+    if rank is None:
+        return {}
+    pci = [gpus[minor].key for minor in rank.gpus if minor in gpus]
+    return {"pid": rank.pid, "state": rank.state, "gpus": list(rank.gpus), "pci": pci}

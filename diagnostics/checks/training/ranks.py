@@ -1,0 +1,87 @@
+"""Which rank does something else than the others, by what its process does on this node."""
+
+from collections.abc import Iterator
+
+from collectors.facts.observation import Missing
+from collectors.gpu.health import GpuHealth
+from collectors.jobs.flight_recorder import FlightDumps
+from collectors.jobs.places import RankPlaces
+from collectors.jobs.ranks import LocalRanks
+from collectors.jobs.ras import RasStatus
+from diagnostics.check import check
+from diagnostics.checks.training.of_ranks import (
+    NONE_HERE,
+    by_minor,
+    here,
+    numbered,
+    subject,
+    values,
+)
+from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
+from diagnostics.series.behind import behind
+from diagnostics.series.progress import JobProgress, JobStand
+from diagnostics.series.waits import Why, odd
+
+
+@check("training.ranks", stage="training", faults=("rank_missing",), proved="real-tool")
+def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
+    progress: JobProgress,
+    local: LocalRanks,
+    places: RankPlaces | Missing,
+    dumps: FlightDumps | Missing,
+    status: RasStatus | Missing,
+    health: GpuHealth | Missing,
+) -> Iterator[Statement]:
+    """No rank of a job that stands still does something else than the others.
+
+    A rank that has gone, is stopped, hangs in the driver or storage, or waits for its data does
+    not come to the collective that all others wait in. NCCL's count and the flight recorder, where
+    there are any, are believed first.
+    """
+    named = not isinstance(dumps, Missing) and bool(behind(dumps.dumps))
+    named |= not isinstance(status, Missing) and any(r.communicators for r in status.reports)
+    suspects = [job for job in progress.jobs if job.settled]
+    if suspects and isinstance(places, Missing):
+        yield Unseen(missing=places)
+    for job in suspects:
+        for number, what in sorted(_named(job, local, places, health).items()):
+            if named and what.kind not in ("dead", "stopped"):
+                continue
+            yield _finding(job, number, what, local, health)
+    if not progress.jobs:
+        yield NotApplicable(why=NONE_HERE)
+    elif not suspects:
+        yield Well(f"none of {len(local.ranks)} ranks is waited for")
+
+
+def _named(
+    job: JobStand,
+    local: LocalRanks,
+    places: RankPlaces | Missing,
+    health: GpuHealth | Missing,
+) -> dict[int, Why]:
+    gone = {
+        number: Why(kind="dead", words="its process has gone while the others are still there")
+        for number in job.gone
+    }
+    known = RankPlaces() if isinstance(places, Missing) else places
+    return gone or odd(numbered(local, job.job), known, by_minor(health))
+
+
+def _finding(
+    job: JobStand, number: int, what: Why, local: LocalRanks, health: GpuHealth | Missing
+) -> Statement:
+    rank, gpus = numbered(local, job.job).get(number), by_minor(health)
+    return found(
+        "rank_missing",
+        "critical" if what.kind in ("dead", "stopped", "driver") else "warning",
+        subject(number, rank),
+        "job {job} waits for rank {rank}{here}: {why}",
+        Evidence(source="/proc", values={"class": what.kind, **values(rank, gpus)}),
+        variant="process",
+        job=job.job,
+        rank=number,
+        here=here(rank, gpus),
+        why=what.words,
+        confidence=0.7,
+    )

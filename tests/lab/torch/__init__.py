@@ -1,0 +1,1 @@
+"""Real jobs of PyTorch on processors, diagnosed while they run."""
