@@ -83,6 +83,7 @@ SOURCES: tuple[Source, ...] = (
     source(holders.collect),
     source(running.collect),
     source(ranks.collect),
+    source(job_logs.collect, period_s=FAST_S),
     source(nccl.collect, period_s=MINUTE_S),
     source(expected.collect, period_s=SLOW_S),
     source(node_reason.collect, period_s=SLOW_S),
