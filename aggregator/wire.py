@@ -16,13 +16,20 @@ Kind = Literal["heartbeat", "change", "snapshot"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part that can be exchanged: its serial number names it, wherever it sits."""
+    """A part that can be exchanged: its serial number names it, wherever it sits.
+
+    A port is named by its GUID. `rail` is its place among the ports of its node that carry a job's
+    traffic, from 0; `switch` and `switch_port` are the other end of its cable.
+    """
 
     kind: str
     serial: str
     slot: str
     model: str | None = None
     firmware: str | None = None
+    rail: int | None = None
+    switch: str | None = None
+    switch_port: int | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -83,7 +83,7 @@ def test(
     if sys.stderr.isatty():
         sys.stderr.write(f"testing, at most {budget_s(settings, peers, bandwidth):.0f} s\n")
     checks = chosen(peers=peers, bandwidth=bandwidth)
-    document = asyncio.run(tested(node, settings, checks, before))
+    document = asyncio.run(examine(node, settings, checks, before))
     if as_json:
         sys.stdout.write(document.encode().decode() + "\n")
     else:
@@ -142,7 +142,7 @@ def budget_s(settings: Settings, peers: bool, bandwidth: bool) -> float:  # noqa
     return LEAST_S + len(settings.peers) * PEER_S * peers + BANDWIDTH_S * bandwidth
 
 
-async def tested(
+async def examine(
     node: Node,
     settings: Settings,
     checks: tuple[Check, ...],

@@ -14,7 +14,9 @@ from collectors.gpu.health import GpuHealth
 from collectors.gpu.modules import DriverModules
 from collectors.gpu.nvml import GpuSnapshot
 from collectors.host.nvme import NvmeDrives
+from collectors.network.neighbours import Neighbours
 from collectors.network.ports import Ports
+from collectors.network.subnet import SubnetManagers
 
 Newest = Callable[[type[Observation]], Observation | Missing]
 MOST_PARTS, LONGEST = 1024, 128
@@ -52,6 +54,24 @@ def _parts(newest: Newest) -> Iterator[Part]:
     for drive in drives.drives if isinstance(drives, NvmeDrives) else ():
         if drive.serial:
             yield _part("disk", drive.serial, drive.address, drive.model, None)
+    yield from _ports_as_parts(newest)
+
+
+def _ports_as_parts(newest: Newest) -> Iterator[Part]:
+    hops, ports = newest(Neighbours), newest(Ports)
+    known = {port.name: port for port in ports.ports} if isinstance(ports, Ports) else {}
+    for hop in hops.neighbours if isinstance(hops, Neighbours) else ():
+        if hop.port_guid:
+            port = known.get(hop.port)
+            firmware = port.fw_ver if port else None
+            model = port.board_id or port.hca_type if port else None
+            part = _part("port", hop.port_guid, hop.port, model, firmware)
+            yield msgspec.structs.replace(
+                part,
+                rail=hop.rail if hop.rail >= 0 else None,
+                switch=hop.switch[:LONGEST],
+                switch_port=hop.switch_port,
+            )
 
 
 def _part(
@@ -96,3 +116,6 @@ def _ports(newest: Newest) -> Iterator[tuple[str, float | None]]:
     for port in ports.ports if isinstance(ports, Ports) else ():
         if not port.virtual:
             yield f"{port.device[:64]}.{port.port}.rate_gbps", port.rate_gbps
+    managers = newest(SubnetManagers)
+    for device in managers.serving if isinstance(managers, SubnetManagers) else ():
+        yield f"{device[:64]}.ibping_server", 1.0

@@ -46,6 +46,26 @@ def test_the_agent_is_exposed_little(copies: Path) -> None:
     assert (0, True) == (ran.returncode, "Overall exposure level" in ran.stdout)
 
 
+def test_the_answerer_of_pings_is_sound_and_exposed_little(copies: Path) -> None:
+    """The unit that only answers ibping has nothing to complain of, and is rated at most 2.0."""
+    unit = str(copies / "gpudiag-ibping@mlx5_0.service")
+    shutil.copy(copies / "gpudiag-ibping@.service", unit)
+    environment = {"SYSTEMD_UNIT_PATH": f"{copies}:", "PATH": "/usr/bin:/bin"}
+    rating = ["security", "--offline=true", "--threshold=20"]
+    ran = [
+        subprocess.run(
+            ["systemd-analyze", *argv, unit],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+        for argv in (["verify", "--man=no"], rating)
+    ]
+
+    assert ([0, 0], "") == ([one.returncode for one in ran], ran[0].stderr)
+
+
 def test_jobs_come_first() -> None:
     """What the agent may take of a node is bounded, and it is asked for signs of life."""
     text = (UNITS / "gpudiag-agent.service").read_text().splitlines()

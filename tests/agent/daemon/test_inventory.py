@@ -1,5 +1,7 @@
 """Parts by serial number, versions and gauges: what was seen, and nothing for what was not."""
 
+import msgspec
+
 from agent.daemon import inventory
 from agent.daemon.gpus import GpuRow
 from aggregator.wire import Part
@@ -10,7 +12,9 @@ from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.gpu.modules import DriverModules, Module
 from collectors.gpu.nvml import GpuSnapshot
 from collectors.host.nvme import Drive, NvmeDrives
+from collectors.network.neighbours import Neighbour, Neighbours
 from collectors.network.ports import Port, Ports
+from collectors.network.subnet import SubnetManagers
 
 SEEN: dict[type[Observation], Observation] = {
     GpuSnapshot: GpuSnapshot(driver="580.95.05", nvml="13.580.95.05"),
@@ -88,6 +92,36 @@ def test_what_was_seen_is_told() -> None:
         )
         == found
     )
+
+
+def test_a_port_is_told_with_its_switch_and_rail() -> None:
+    """A port whose GUID and neighbour are known is a part; one that serves pings is a gauge."""
+    hop = Neighbour(
+        port="mlx5_0/1",
+        port_guid="0x506b4b0300a1b2c3",
+        rail=0,
+        switch="leaf-03",
+        switch_guid="0x506b4b0300a1c0f2",
+        switch_port=17,
+    )
+    seen: dict[type[Observation], Observation] = {
+        Ports: SEEN[Ports],
+        Neighbours: Neighbours(neighbours=(hop, msgspec.structs.replace(hop, port_guid=None))),
+        SubnetManagers: SubnetManagers(serving=("mlx5_0",)),
+    }
+    found = inventory.taken(lambda shape: seen.get(shape) or unseen(shape), ())
+
+    part = Part(
+        kind="port",
+        serial="0x506b4b0300a1b2c3",
+        slot="mlx5_0/1",
+        model="MT_0838",
+        firmware="28.42.1000",
+        rail=0,
+        switch="leaf-03",
+        switch_port=17,
+    )
+    assert ((part,), 1.0) == (found.parts, found.gauges.get("mlx5_0.ibping_server"))
 
 
 def test_what_was_not_seen_is_left_out() -> None:

@@ -1,4 +1,4 @@
-"""Packets of full size: the route's interface, its MTU, and what ping says; real ones in the lab."""
+"""Packets of full size: the route's interface, its MTU, what ping says; real ones in the lab."""
 
 import asyncio
 import json

@@ -48,7 +48,7 @@ def test_nobody_is_blamed_who_answered(tried: Tried) -> None:
 
 @given(st.dictionaries(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), st.booleans()))
 def test_both_ends_are_judged_alike(tried: Tried) -> None:
-    """Seen from the other end, a verdict on both stays, and where an end is named it is no third."""
+    """That both ends are good is said from either end."""
     here, there = bad_end("a", "b", tried), bad_end("b", "a", tried)
 
     assert (here == "between") == (there == "between")

@@ -1,4 +1,4 @@
-"""Probes over time on a simulated fabric, by the real tools: which silence is a fault, and whose."""
+"""Probes over time on a simulated fabric, by real tools: which silence is a fault, and whose."""
 
 import itertools
 import re
@@ -93,7 +93,7 @@ async def test_a_pulled_cable_is_named_and_heals(fabric: Fabric) -> None:
 
 
 async def test_an_own_pulled_cable_is_named(fabric: Fabric) -> None:
-    """With this node's own cable pulled, one finding stands for all peers, and it is this node's."""
+    """With this node's own cable pulled, one finding stands for all peers: this node's."""
     fabric.manage()
     fabric.answer("gpu-018", "gpu-019")
     prober = Prober(fabric, "gpu-017", ["gpu-018", "gpu-019"])
@@ -107,7 +107,7 @@ async def test_an_own_pulled_cable_is_named(fabric: Fabric) -> None:
 
 
 async def test_a_partition_is_no_fault(fabric: Fabric) -> None:
-    """Where nobody ever answered though the port is ACTIVE, one note says that it is not possible."""
+    """Where nobody ever answered though the port is ACTIVE, one note says so."""
     fabric.manage()
     prober = Prober(fabric, "gpu-017", ["gpu-018", "gpu-019"])
     await prober.all()
@@ -133,7 +133,7 @@ async def test_a_stranger_that_is_silent_is_no_fault(fabric: Fabric) -> None:
 
 
 async def test_one_bad_cable_among_three_nodes_is_named(fabric: Fabric) -> None:
-    """Three nodes probe one another, both ways: the ways that fail share the node with the cable."""
+    """Three nodes probe one another: the ways that fail share the node with the cable."""
     names = ("gpu-017", "gpu-018", "gpu-019")
     fabric.manage()
     fabric.answer(*names)
@@ -175,7 +175,7 @@ def test_ibping_says_success_at_full_loss(fabric: Fabric) -> None:
 
 def test_ibstat_says_success_without_a_device() -> None:
     """On a machine without InfiniBand the real ibstat prints nothing and leaves with 0."""
-    ran = run(["/usr/sbin/ibstat"], stdout=PIPE, stderr=PIPE, text=True, check=False, timeout=20)
+    ran = run(["/usr/sbin/ibstat"], capture_output=True, text=True, check=False, timeout=20)
 
     assert (0, "") == (ran.returncode, ran.stdout)
 

@@ -15,7 +15,6 @@ from collectors.network.ports import Port, Ports
 from collectors.network.subnet import Managers, SubnetManagers
 from collectors.network.topology import discover
 from collectors.node.live import Live
-from diagnostics.check import Result
 from diagnostics.checks.network.subnet import subnet
 from tests.lab.infiniband.fabric import Fabric
 
@@ -28,7 +27,7 @@ def ports(fabric: Fabric) -> Ports:
 
 
 class Node(Live):
-    """A node whose reader's verbs run the tools of the simulated host, in a thread of this process."""
+    """A node whose reader's verbs run the tools of the simulated host, in a thread here."""
 
     async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:
         verbs = {"sminfo": network.sminfo, "neighbours": network.neighbours}
@@ -57,7 +56,7 @@ async def asked(node: Node, managers: Managers, seen: Ports) -> SubnetManagers:
 
 def told(seen: Sequence[SubnetManagers]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return of each look the verdict, and each finding's fault and severity."""
-    results: list[Result] = [subnet.run({SubnetManagers: one}) for one in seen]
+    results = [subnet.run({SubnetManagers: one}) for one in seen]
     return [(r.verdict, [(f.fault, f.severity) for f in r.findings]) for r in results]
 
 

@@ -1,0 +1,196 @@
+"""The daemon's probes on a recording's clock: when they are made, held back, and remembered."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from agent.daemon.probing import ALLOWED_S, Probing
+from collectors.catalog import SOURCES
+from collectors.facts.answers import Files, Output
+from collectors.facts.observation import Cause, Missing
+from collectors.facts.wanted import Peer, Wanted
+from collectors.network.ibping import IbPings
+from collectors.network.ping import Pings
+from collectors.network.schedule import ROUND_S
+from collectors.network.subnet import SubnetManagers
+from collectors.network.tcp import TcpAnswers
+from collectors.node.recorded import Recorded
+from tests.recording import write
+
+ANSWERED = "10 packets transmitted, 10 received, 0% packet loss, time 0 ms\n"
+LOST = "10 packets transmitted, 0 received, 100% packet loss, time 3000 ms\n"
+PORT = "/sys/class/infiniband/mlx5_0/ports/1"
+COUNTER = f"{PORT}/counters/port_rcv_data"
+NAMES = ("gpu-018", "gpu-019", "gpu-020")
+WANTED = Wanted(peers=tuple(Peer(name=name, lid=lid) for lid, name in enumerate(NAMES, 12)))
+
+
+class Over(Exception):  # noqa: N818 - the end of a test's time
+    pass
+
+
+class Node(Recorded):
+    """A recorded node that answers ibping by itself, and ends the test when its time is over."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.last_s = 6 * ROUND_S
+        self.gbps = 0.0
+        self.probes: list[tuple[float, str]] = []
+        self.silent: set[str] = set()
+
+    async def command(self, tool: str, *args: str, deadline_s: float) -> Output | Missing:
+        del deadline_s
+        self.probes.append((self.now(), args[-1]))
+        said = LOST if args[-1] in self.silent else ANSWERED
+        return Output(argv=(tool, *args), status=0, stdout=said, seconds=0.01)
+
+    async def files(
+        self,
+        *patterns: str,
+        names: Sequence[str] = (),
+        cap: int = 65_536,
+        deadline_s: float = 5.0,
+    ) -> Files | Missing:
+        del patterns, names, cap, deadline_s
+        words = round(self.gbps * 1e9 / 32 * self.monotonic())
+        return Files(texts={f"{PORT}/rate": "400 Gb/sec (4X NDR)", COUNTER: str(words)})
+
+    async def sleep(self, seconds: float) -> None:
+        if self.monotonic() > self.last_s:
+            raise Over
+        await super().sleep(seconds)
+
+
+class Allowed(Probing):
+    """Probing that a walk has just allowed, at any time."""
+
+    def _may(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Node:
+    """Return a node of six rounds' time."""
+    return Node(write(tmp_path))
+
+
+async def run(probing: Probing) -> None:
+    with pytest.raises(Over):
+        await probing.run()
+
+
+async def test_one_probe_a_round(ours: Node) -> None:
+    """In six rounds with three peers each is asked once; the other times the peer asks."""
+    await run(Allowed(ours, lambda: WANTED))
+
+    assert ["12", "13", "14"] == sorted(target for _, target in ours.probes)
+
+
+async def test_probes_keep_their_distance(ours: Node) -> None:
+    """No two probes of a node fall into one round of five minutes."""
+    ours.last_s = 60 * ROUND_S
+    await run(Allowed(ours, lambda: WANTED))
+
+    rounds = [int(at // ROUND_S) for at, _ in ours.probes]
+    assert (30, len(set(rounds))) == (len(rounds), len(rounds))
+
+
+async def test_nothing_is_sent_that_no_walk_allowed(ours: Node) -> None:
+    """Where a stage holds probes back the walk does not ask for them, and none is made."""
+    await run(Probing(ours, lambda: WANTED))
+
+    assert [] == ours.probes
+
+
+async def test_a_walk_allows_probes_for_a_while(ours: Node) -> None:
+    """Asking for probes allows them; minutes later they are no longer allowed."""
+    probing = Probing(ours, lambda: WANTED)
+    seen = [probing._may()]
+    await probing.ibpings(ours, WANTED)
+    seen.append(probing._may())
+    await ours.sleep(ALLOWED_S)
+    seen.append(probing._may())
+
+    assert [False, True, False] == seen
+
+
+async def test_a_silent_peer_is_followed_by_those_who_answered(ours: Node) -> None:
+    """After a failure who answered before is asked, within the turn; a stranger is not."""
+    ours.last_s = 60 * ROUND_S
+    probing = Allowed(ours, lambda: WANTED)
+    await probing.probe("", "gpu-018", "")
+    ours.silent = {"13"}
+    ours.probes.clear()
+    await run(probing)
+
+    followed = {
+        b for (_, a), (_, b) in zip(ours.probes, ours.probes[1:], strict=False) if a == "13"
+    }
+    in_turn = [
+        later - at
+        for (at, a), (later, _) in zip(ours.probes, ours.probes[1:], strict=False)
+        if a == "13" and later - at < ROUND_S
+    ]
+    assert "13" not in followed
+    assert in_turn
+
+
+async def test_the_last_answer_is_remembered(ours: Node) -> None:
+    """What a peer said last is shown with its age, and when it last answered."""
+    probing = Allowed(ours, lambda: WANTED)
+    await probing.probe("", "gpu-018", "")
+    await ours.sleep(100.0)
+    ours.silent = {"12"}
+    await probing.probe("", "gpu-018", "")
+    await ours.sleep(30.0)
+
+    seen = await probing.ibpings(ours, WANTED)
+
+    assert isinstance(seen, IbPings)
+    assert [(0, 30.0, 130.0)] == [(p.received, p.age_s, p.answered_s) for p in seen.probes]
+
+
+async def test_peers_of_old_settings_are_forgotten(ours: Node) -> None:
+    """A peer that no longer stands in the settings is not shown."""
+    probing = Allowed(ours, lambda: WANTED)
+    await probing.probe("", "gpu-018", "")
+    probing._wanted = lambda: Wanted(peers=WANTED.peers[1:])
+
+    seen = await probing.ibpings(ours, Wanted(peers=WANTED.peers[1:]))
+
+    assert isinstance(seen, Missing)
+
+
+async def test_before_the_first_turn_nothing_is_known(ours: Node) -> None:
+    """Peers that had no turn yet are held back, and never read as silent."""
+    probing = Probing(ours, lambda: WANTED)
+
+    seen = await probing.ibpings(ours, WANTED)
+
+    assert isinstance(seen, Missing)
+    assert Cause.HELD_BACK is seen.cause
+
+
+async def test_heavy_traffic_holds_a_turn_back(ours: Node) -> None:
+    """While a port carries a job's traffic no probe is sent, and the reason is shown."""
+    ours.gbps = 320.0
+    probing = Allowed(ours, lambda: WANTED)
+    await run(probing)
+
+    seen = await probing.ibpings(ours, WANTED)
+
+    assert isinstance(seen, Missing)
+    assert ([], "port mlx5_0/1 carries 320 of 400 Gb/s of traffic") == (ours.probes, seen.detail)
+
+
+def test_every_probe_of_the_catalogue_is_behind_it(ours: Node) -> None:
+    """No source that asks peers is left to ask on its own."""
+    probing = Probing(ours, lambda: WANTED)
+    behind = {one.shape: one for one in probing.behind(SOURCES)}
+    before = {one.shape: one for one in SOURCES}
+
+    replaced = {shape for shape in before if behind[shape].collect != before[shape].collect}
+    assert {IbPings, Pings, TcpAnswers, SubnetManagers} < replaced
+    assert len(replaced) == 5
