@@ -94,6 +94,7 @@ codes: $(VENV)/.installed-test ## write the tables of Xids and SXids from their 
 bench: $(VENV)/.installed-test ## seconds and memory of the commands, beside a bare Python
 	@$(BIN)/python -m bench.run $(ARGS)
 	@$(BIN)/python -m bench.nvml
+	@$(BIN)/python -m bench.network
 	@$(BIN)/python -m bench.agent --minutes $(MINUTES)
 	@$(BIN)/python -m bench.ingest
 	@$(BIN)/python -m bench.logs $(ARGS)
