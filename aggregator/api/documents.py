@@ -74,13 +74,16 @@ class NodePage(Document):
 
 
 class Part(Document):
-    """A part by its serial number."""
+    """A part by its serial number; a port by its GUID, with its rail and its switch."""
 
     kind: str
     serial: str
     slot: str
     model: str | None
     firmware: str | None
+    rail: int | None
+    switch: str | None
+    switch_port: int | None
 
 
 class Event(Document):

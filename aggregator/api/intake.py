@@ -92,7 +92,16 @@ def arrival(line: memoryview, node: str, longest: int) -> Arrival:
         cleared=report.cleared,
         whole=whole,
         parts=tuple(
-            PartSeen(kind=p.kind, serial=p.serial, slot=p.slot, model=p.model, firmware=p.firmware)
+            PartSeen(
+                kind=p.kind,
+                serial=p.serial,
+                slot=p.slot,
+                model=p.model,
+                firmware=p.firmware,
+                rail=p.rail,
+                switch=p.switch,
+                switch_port=p.switch_port,
+            )
             for p in report.parts
         ),
         versions=report.versions,

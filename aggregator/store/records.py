@@ -41,6 +41,9 @@ class PartSeen(msgspec.Struct, frozen=True, kw_only=True, order=True):
     slot: str
     model: str | None = None
     firmware: str | None = None
+    rail: int | None = None
+    switch: str | None = None
+    switch_port: int | None = None
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
