@@ -12,6 +12,7 @@ from diagnostics.finding import RANK, STAGES, Finding, Stage, Text, Verdict
 
 SCHEMA = "gpudiag.diagnosis/1"
 SMALL = 1e-4
+IncidentState = Literal["open", "acknowledged", "resolved", "reopened"]
 STATUS: Mapping[str, int] = {"ok": 0, "warning": 1, "fault": 2, "unknown": 3}
 
 
@@ -52,11 +53,15 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
-    """One cause with what follows from it; `root` and `consequences` are finding ids."""
+    """One cause with what follows from it; `root` and `consequences` are finding ids.
+
+    `story` is the sentence in its clauses, the first of them `text`. `echoes` is how often what was
+    said more than once was said. `resubmit` starts the job anew elsewhere.
+    """
 
     id: str
     fingerprint: str
-    state: Literal["open"] = "open"
+    state: IncidentState = "open"
     opened: str | None = None
     subject: Subject
     root: str
@@ -64,11 +69,13 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     echoes: Mapping[str, int] = {}
     sentence: str
     text: Text
+    story: tuple[Text, ...] = ()
     confidence: float
     rejected: tuple[Rejected, ...] = ()
     changes_before: tuple[str, ...] = ()
     next: tuple[NextStep, ...] = ()
     would_change: str = ""
+    resubmit: str | None = None
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Any
 
 from agent.render.lines import Line, Span, block, shown
 from agent.render.page import STATE, Page
-from agent.render.words import clock, local, times
+from agent.render.words import HOUR, clock, local, times
 from diagnostics.document import Incident
 
 MOST_EVIDENCE = 6
@@ -34,6 +34,19 @@ def _one(page: Page, incident: Incident) -> list[Line]:
         lines += [(), page.text("ruled out", indent=4)]
         for other in incident.rejected:
             lines += page.row("none", other.fault, other.why, indent=6)
+    return lines + _changes(page, incident)
+
+
+def _changes(page: Page, incident: Incident) -> list[Line]:
+    """Return what was changed on the node before, and what would change the verdict."""
+    lines: list[Line] = []
+    if incident.changes_before:
+        lines += [(), page.text("changed in the 24 h before", indent=4)]
+        for change in incident.changes_before:
+            lines += block((Span(" " * 6),), shown(change), page.width)
+    if incident.would_change:
+        said = f"would change this: {incident.would_change}"
+        lines += [(), *block((Span("    "),), shown(said), page.width, style="dim")]
     return lines
 
 
@@ -43,7 +56,7 @@ def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
         return []
     lines = [(), page.text("evidence", indent=4)]
     sources = [_source(entry) for entry in entries]
-    stamps = [clock(entry["time"]) if entry["time"] else "" for entry in entries]
+    stamps = [_stamp(entry) for entry in entries]
     time_width, source_width = max(map(len, stamps)), min(max(map(len, sources)), 40)
     for entry, source, stamp in zip(entries, sources, stamps, strict=True):
         lead = f"{stamp:<{time_width}}  " if time_width else ""
@@ -55,6 +68,12 @@ def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
         lines += block(head, _said(entry), page.width)
     left = len(root["evidence"]) - len(entries)
     return [*lines, page.text(f"and {left} more, in --json", indent=6)] if left else lines
+
+
+def _stamp(entry: dict[str, Any]) -> str:
+    """Return the time of a line, unless its log does not say in which zone it is."""
+    exact = (entry["time_error_s"] or 0.0) < HOUR
+    return clock(entry["time"]) if entry["time"] and exact else ""
 
 
 def _varied(evidence: list[dict[str, Any]]) -> list[dict[str, Any]]:

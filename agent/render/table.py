@@ -44,6 +44,9 @@ def _plan(page: Page) -> list[Line]:
         lines += [page.command(step.command) for step in incident.next]
         for number, step in enumerate(entry.steps, start=2):
             lines += page.item(f"{number}.", _capital(step))
+        if incident.resubmit:
+            lines += page.item("-", "Start the job anew on other nodes:")
+            lines.append(page.command(incident.resubmit))
         if entry.risk:
             lines += page.item("-", _capital(entry.risk))
     return lines

@@ -10,12 +10,17 @@ from agent import BUILD
 from agent.walk.walked import Walked
 from collectors.node.protocol import Identity
 from diagnostics import document
-from diagnostics.check import NODE
+from diagnostics.catalog import WALK
+from diagnostics.check import NODE, Result
 from diagnostics.document import CheckLine, Document, StageReport
 from diagnostics.finding import Finding
 from diagnostics.incidents import join
+from diagnostics.incidents.outlook import Looked
 from diagnostics.knowledge import pages
 from remediations.plan import advise
+
+# What each check can find.
+FAULTS = {check.name: check.faults for check in WALK}
 
 
 def iso(seconds: float) -> str:
@@ -38,11 +43,12 @@ def build(
     """
     node = identity.node if identity else None
     raw = [f for stage in walked for result in stage.results for f in result.findings]
-    findings = join.explain(document.numbered(raw))
+    findings = join.explain(document.numbered(raw), now=started)
     stages = tuple(_stage(entry, findings) for entry in walked)
     known = pages.load()
     opened = None if started is None else iso(started)
-    incidents = join.incidents(findings, node, known, opened)
+    looked = tuple(_looked(result) for stage in walked for result in stage.results)
+    incidents = join.incidents(findings, node, known, opened, now=started, looked=looked)
     return Document(
         product=BUILD,
         node=node,
@@ -54,10 +60,19 @@ def build(
         verdict=document.verdict(stages, findings, strict=strict),
         stages=stages,
         findings=tuple(_finding(f, node) for f in findings),
-        root_causes=join.root_causes(findings),
+        root_causes=join.root_causes(findings, started),
         incidents=incidents,
         jobs=tuple(job for stage in walked for job in stage.jobs),
         plan=advise.propose(incidents, findings, known),
+    )
+
+
+def _looked(result: Result) -> Looked:
+    return Looked(
+        check=result.check,
+        faults=FAULTS.get(result.check, ()),
+        verdict=result.verdict,
+        message=result.message,
     )
 
 

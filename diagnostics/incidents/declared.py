@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from diagnostics.incidents.edge import Edge, Same
+from diagnostics.incidents.edge import Direction, Edge, Same
 
 FOLDER = "diagnostics/incidents/data"
 SUBJECTS = ("hardware", "host", "storage", "network", "nccl", "training")
@@ -27,6 +27,7 @@ class _Follows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     consequence: str | tuple[str, ...]
     same: Same
     within_s: Seconds | None = None
+    direction: Direction = "any"
 
 
 class _Alike(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +68,7 @@ def _follows(told: Sequence[_Follows]) -> Iterator[Edge]:
         for cause in _each(one.cause):
             for consequence in _each(one.consequence):
                 if consequence != cause:
-                    yield Edge(cause, consequence, one.same, one.within_s)
+                    yield Edge(cause, consequence, one.same, one.within_s, one.direction)
 
 
 def _alike(told: Sequence[_Alike]) -> Iterator[Edge]:

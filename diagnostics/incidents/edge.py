@@ -7,7 +7,11 @@ import msgspec
 # `whole`: the consequence is told of the node as a whole, the cause is another fault, or of one
 # thing of it.
 # `log`: both are told by a job's own logs; `above`: and the cause first, by its line or its time.
-Same = Literal["node", "subject", "job", "pid", "whole", "log", "above"]
+# `source`: both quote one log or tool.
+# `nic`: one network card: a card, and a port of it; where names cannot be compared, any two.
+Same = Literal["node", "subject", "job", "pid", "nic", "whole", "log", "above", "source"]
+# `first`: the cause began before the consequence was told, as far as both clocks can say.
+Direction = Literal["any", "first"]
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -21,3 +25,4 @@ class Edge(msgspec.Struct, frozen=True):
     consequence: str
     same: Same
     within_s: float | None = None
+    direction: Direction = "any"

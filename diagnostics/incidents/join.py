@@ -1,201 +1,151 @@
 """From findings to incidents: who is explained by whom, and what is left as a root."""
 
 import hashlib
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from collectors.facts.subject import Subject
-from diagnostics.document import Incident, NextStep
-from diagnostics.finding import RANK, STAGES, Evidence, Finding, Text
-from diagnostics.incidents import look
+from diagnostics.document import Incident
+from diagnostics.finding import RANK, Finding
+from diagnostics.incidents import outlook, sentence
+from diagnostics.incidents.board import Board
 from diagnostics.incidents.edge import Edge
 from diagnostics.incidents.edges import EDGES
-from diagnostics.incidents.training import ENDS
-from diagnostics.knowledge.aliases import named
+from diagnostics.incidents.outlook import Looked
+from diagnostics.incidents.rank import is_end
 from diagnostics.knowledge.pages import Page
 
 
-def explain(findings: Sequence[Finding], edges: Iterable[Edge] = EDGES) -> tuple[Finding, ...]:
-    """Return the findings with `explained_by` set to the id of the nearest cause.
+def explain(
+    findings: Sequence[Finding], edges: Iterable[Edge] = EDGES, now: float | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings with `explained_by` set to the id of the likeliest cause.
 
-    A note (severity info) explains nothing above it: it must not hide a fault. A finding that could
-    explain itself through a ring of edges stays unexplained.
+    A note (severity info) explains nothing above it: it must not hide a fault. In a ring of edges
+    the likeliest cause stays unexplained. *now* is the wall clock of the look, for ages.
     """
-    by_pair: dict[tuple[str, str], list[Edge]] = {}
+    into: dict[str, list[Edge]] = {}
     for edge in edges:
-        by_pair.setdefault((edge.cause, edge.consequence), []).append(edge)
+        into.setdefault(edge.consequence, []).append(edge)
+    board = Board(findings, now)
     cause_of: dict[str, str] = {}
-    for finding in findings:
-        for cause in sorted(findings, key=_weight):
-            between = by_pair.get((cause.fault, finding.fault), ())
-            if _quieter(cause, finding) or not any(_leads(e, cause, finding) for e in between):
-                continue
-            if finding.id not in _chain(cause.id, cause_of):
-                cause_of[finding.id] = cause.id
-                break
+    # The least likely cause finds its own first, so that a ring opens at the likeliest.
+    for finding in reversed(board.ordered):
+        cause = _cause(board, finding, into.get(finding.fault, ()), cause_of)
+        if cause is not None:
+            cause_of[finding.id] = cause.id
     return tuple(msgspec.structs.replace(f, explained_by=cause_of.get(f.id)) for f in findings)
 
 
-def _leads(edge: Edge, cause: Finding, finding: Finding) -> bool:
-    if _alike(edge) and _weight(cause) > _weight(finding):
-        return False
-    return _joined(edge, cause, finding) and _in_time(edge, cause, finding)
-
-
-def _in_time(edge: Edge, cause: Finding, consequence: Finding) -> bool:
-    if edge.within_s is None:
-        return True
-    then, now = _span(cause), _span(consequence)
-    if then is None or now is None:
-        return edge.same != "node"
-    return then[0] <= now[0] <= then[1] + edge.within_s
-
-
-def _span(finding: Finding) -> tuple[float, float] | None:
-    """Return when it began and was last seen; a log without a wall clock counts from its end."""
-    if finding.first_seen is not None:
-        return finding.first_seen, finding.last_seen or finding.first_seen
-    values = finding.evidence[0].values if finding.evidence else {}
-    began, last = values.get("age_s"), values.get("last_age_s")
-    if not isinstance(began, int | float) or not isinstance(last, int | float):
-        return None
-    return -began, -last
+def _cause(
+    board: Board, finding: Finding, edges: Iterable[Edge], cause_of: Mapping[str, str]
+) -> Finding | None:
+    """Return the likeliest cause of a finding that does not follow from it in turn."""
+    best: Finding | None = None
+    for edge in edges:
+        for cause in board.causes(edge, finding):
+            if best is not None and board.weight(best) <= board.weight(cause):
+                break
+            if not _quieter(cause, finding) and finding.id not in _chain(cause.id, cause_of):
+                best = cause
+                break
+    return best
 
 
 def _quieter(cause: Finding, finding: Finding) -> bool:
-    return cause.severity == "info" and finding.severity != "info" and not _end(cause)
+    return RANK[cause.severity] == 0 < RANK[finding.severity] and not is_end(cause)
 
 
-def _alike(edge: Edge) -> bool:
-    """Return whether it joins two words for one thing, of which either could explain the other."""
-    return edge.cause == edge.consequence and edge.same != "whole"
-
-
-def _chain(start: str, cause_of: dict[str, str]) -> list[str]:
+def _chain(start: str, cause_of: Mapping[str, str]) -> list[str]:
     chain = [start]
     while (above := cause_of.get(chain[-1])) is not None:
         chain.append(above)
     return chain
 
 
-def _joined(edge: Edge, cause: Finding, consequence: Finding) -> bool:
-    if edge.same == "node":
-        return True
-    if edge.same in ("log", "above"):
-        of_logs = cause.stage == consequence.stage == "training"
-        return of_logs and (edge.same == "log" or _stands_above(cause, consequence))
-    if edge.same == "whole":
-        of_part = cause.subject.kind != "node" or cause.fault != consequence.fault
-        return consequence.subject.kind == "node" and of_part
-    if edge.same == "subject":
-        return (cause.subject.kind, cause.subject.name) == (
-            consequence.subject.kind,
-            consequence.subject.name,
-        )
-    return getattr(cause.subject, edge.same) is not None and getattr(
-        cause.subject, edge.same
-    ) == getattr(consequence.subject, edge.same)
-
-
-def _stands_above(cause: Finding, consequence: Finding) -> bool:
-    """Return whether it was told first: by its line in one log, by its time in several."""
-    one, other = _quote(cause), _quote(consequence)
-    if one is not None and other is not None and one.source == other.source:
-        return (one.line or 0) < (other.line or 0)
-    then, now = cause.first_seen, consequence.first_seen
-    return then is not None and now is not None and then < now
-
-
-def _quote(finding: Finding) -> Evidence | None:
-    return next((evidence for evidence in finding.evidence if evidence.line is not None), None)
-
-
-def _line(finding: Finding) -> int:
-    """Return where a job's log tells it first; elsewhere lines tell no order."""
-    quote = _quote(finding) if finding.stage == "training" else None
-    return 0 if quote is None else quote.line or 0
-
-
-def _weight(finding: Finding) -> tuple[int, int, float, int, float, str]:
-    """Order causes: the graver, the earlier in the walk, the surer, the one that began first."""
-    span = _span(finding)
-    return (
-        -RANK[finding.severity],
-        STAGES.index(finding.stage),
-        -finding.confidence,
-        _line(finding),
-        span[0] if span else math.inf,
-        finding.id,
-    )
-
-
-def root_causes(findings: Sequence[Finding]) -> tuple[str, ...]:
+def root_causes(findings: Sequence[Finding], now: float | None = None) -> tuple[str, ...]:
     """Return the ids of findings that nothing explains, most likely first.
 
     Notes are left out, but for ends that are nobody's fault: they too say why a job is over.
     """
-    roots = [f for f in findings if f.explained_by is None and (f.severity != "info" or _end(f))]
-    return tuple(f.id for f in sorted(roots, key=_weight))
+    return tuple(root.id for root in _roots(Board(findings, now)))
 
 
-def _end(finding: Finding) -> bool:
-    return finding.fault in ENDS and finding.stage == "training"
+def _roots(board: Board) -> list[Finding]:
+    free = (finding for finding in board.ordered if finding.explained_by is None)
+    return [finding for finding in free if finding.severity != "info" or is_end(finding)]
 
 
 def incidents(
-    findings: Sequence[Finding], node: str | None, pages: dict[str, Page], opened: str | None
+    findings: Sequence[Finding],
+    node: str | None,
+    pages: Mapping[str, Page],
+    opened: str | None,
+    *,
+    now: float | None = None,
+    looked: Sequence[Looked] = (),
 ) -> tuple[Incident, ...]:
-    """Return one incident for each root cause, gravest first."""
-    by_id = {finding.id: finding for finding in findings}
+    """Return one incident for each root cause, gravest first.
+
+    *looked* is what each check saw: it says which other causes are ruled out, and which unseen.
+    """
+    board = Board(findings, now)
+    follows = _follows(findings)
+    roots = [root for root in _roots(board) if root.severity != "info"]
+    sight = outlook.Sight(board, looked, pages, node)
+    return tuple(
+        _incident(f"i{number}", root, follows.get(root.id, []), opened, sight)
+        for number, root in enumerate(roots, start=1)
+    )
+
+
+def _follows(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """Return what follows from each root, in the order of the findings."""
     cause_of = {f.id: f.explained_by for f in findings if f.explained_by}
-    incidents = []
-    roots = [root for i in root_causes(findings) if (root := by_id[i]).severity != "info"]
-    for number, root in enumerate(roots, start=1):
-        follows = tuple(f.id for f in findings if root.id in _chain(f.id, cause_of)[1:])
-        incidents.append(
-            Incident(
-                id=f"i{number}",
-                fingerprint=fingerprint(node, root.fault, root.subject),
-                opened=opened,
-                subject=root.subject,
-                root=root.id,
-                consequences=follows,
-                echoes=_echoes([root, *(by_id[i] for i in follows)]),
-                sentence=_sentence(root, len(follows)),
-                text=Text(key=f"incident.{root.text.key}", args=root.text.args),
-                confidence=root.confidence,
-                next=_next(root, node, pages),
-                would_change="",
-            )
-        )
-    return tuple(incidents)
+    follows: dict[str, list[Finding]] = {}
+    for finding in findings:
+        root = _chain(finding.id, cause_of)[-1]
+        if root != finding.id:
+            follows.setdefault(root, []).append(finding)
+    return follows
+
+
+def _incident(
+    name: str, root: Finding, follows: Sequence[Finding], opened: str | None, sight: outlook.Sight
+) -> Incident:
+    told = sentence.told(root, follows)
+    seen = sight.of(root, follows)
+    return Incident(
+        id=name,
+        fingerprint=fingerprint(sight.node, root.fault, root.subject),
+        opened=opened,
+        subject=root.subject,
+        root=root.id,
+        consequences=tuple(f.id for f in follows),
+        echoes=_echoes([root, *follows]),
+        sentence=sentence.written(told),
+        text=told[0],
+        story=tuple(told),
+        confidence=root.confidence,
+        rejected=seen.rejected,
+        changes_before=sight.changes_before(root),
+        next=seen.next,
+        would_change=seen.would_change,
+        resubmit=sight.resubmit(root, follows),
+    )
 
 
 def fingerprint(node: str | None, fault: str, subject: Subject) -> str:
     """Return the incident's name over time: the same fault of the same thing, 16 hex digits."""
     parts = "\0".join((node or "", fault, subject.kind, subject.name, subject.job or ""))
-    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+    return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _echoes(findings: Iterable[Finding]) -> dict[str, int]:
-    return {f.rule or f.fault: f.count for f in findings if f.count > 1}
-
-
-def _sentence(root: Finding, follows: int) -> str:
-    sentence = root.message
-    # A process or file that stands first keeps its own spelling.
-    if not any(str(value) and sentence.startswith(str(value)) for value in root.text.args.values()):
-        sentence = sentence[:1].upper() + sentence[1:]
-    if follows:
-        what = "1 other finding follows" if follows == 1 else f"{follows} other findings follow"
-        return f"{sentence}; {what} from it."
-    return f"{sentence}."
-
-
-def _next(root: Finding, node: str | None, pages: dict[str, Page]) -> tuple[NextStep, ...]:
-    page = pages.get(named(root.fault))
-    if page is None:
-        return ()
-    return (NextStep(why=page.title, command=look.command(page.look, root, node)),)
+    """Return how often was said what was said more than once, by its rule or fault."""
+    counts: dict[str, int] = {}
+    for finding in findings:
+        name = finding.rule or finding.fault
+        counts[name] = counts.get(name, 0) + finding.count
+    return {name: count for name, count in counts.items() if count > 1}

@@ -111,7 +111,13 @@ def _asleep(task: Task, line: Hung | None, holder: Holder | None) -> Finding:
     return found(
         "task_blocked_d_state",
         "warning",
-        Subject(kind="process", name=str(task.pid), pid=task.pid, job=job),
+        Subject(
+            kind="process",
+            name=str(task.pid),
+            pid=task.pid,
+            job=job,
+            rank=holder.rank if holder else None,
+        ),
         BLOCKED,
         Evidence(
             source=f"/proc/{task.pid}/stat",

@@ -1,0 +1,117 @@
+"""All findings of one look, laid out so that the causes of one are found without reading all."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from diagnostics.finding import Finding
+from diagnostics.incidents import align
+from diagnostics.incidents.align import Span
+from diagnostics.incidents.edge import Edge, Same
+from diagnostics.incidents.rank import Weight, quote, weight
+
+# Of what one edge offers as causes of one finding the likeliest are tried.
+MOST_TRIED = 64
+
+# A thing that two findings have in common: whose kind, which one.
+Key = tuple[Same, object]
+
+
+class Board:
+    """The findings by what they can have in common, each list with the likeliest cause first."""
+
+    def __init__(self, findings: Sequence[Finding], now: float | None) -> None:
+        self.spans = {finding.id: align.span(finding, now) for finding in findings}
+        self._weights = {f.id: weight(f, self.spans[f.id]) for f in findings}
+        self.ordered = sorted(findings, key=self.weight)
+        self._by: dict[tuple[str, Key], list[Finding]] = {}
+        for finding in self.ordered:
+            for key in keys(finding):
+                self._by.setdefault((finding.fault, key), []).append(finding)
+
+    def weight(self, finding: Finding) -> Weight:
+        """Return its place in the order of causes."""
+        return self._weights[finding.id]
+
+    def causes(self, edge: Edge, consequence: Finding) -> Iterator[Finding]:
+        """Yield what this edge says to be causes of a finding, the likeliest first."""
+        for key in _asked(edge.same, consequence):
+            for cause in self._by.get((edge.cause, key), ())[:MOST_TRIED]:
+                if cause.id != consequence.id and self._leads(edge, cause, consequence):
+                    yield cause
+
+    def offered(self, fault: str) -> list[Finding]:
+        """Return the findings of a fault, the likeliest cause first."""
+        return self._by.get((fault, ("node", None)), [])
+
+    def _leads(self, edge: Edge, cause: Finding, consequence: Finding) -> bool:
+        alike = edge.cause == edge.consequence and edge.same != "whole"
+        if alike and self.weight(cause) > self.weight(consequence):
+            return False
+        return same(edge.same, cause, consequence) and self.in_time(edge, cause, consequence)
+
+    def in_time(self, edge: Edge, cause: Finding, consequence: Finding) -> bool:
+        """Return whether their times allow what an edge says, as far as they are known."""
+        then, now = self.spans[cause.id], self.spans[consequence.id]
+        if then is None or now is None:
+            return edge.within_s is None or edge.same != "node"
+        slack = align.slack(cause, consequence, then, now)
+        if edge.direction == "first" and not align.before(then, now, slack):
+            return False
+        return edge.within_s is None or align.within(then, now, edge.within_s, slack)
+
+    def span(self, finding: Finding) -> Span | None:
+        """Return when it was, where that is known."""
+        return self.spans[finding.id]
+
+
+def keys(finding: Finding) -> Iterator[Key]:
+    """Yield under what a finding is looked for as a cause."""
+    subject = finding.subject
+    yield "node", None
+    yield "subject", (subject.kind, subject.name)
+    if subject.job is not None:
+        yield "job", subject.job
+    if subject.pid is not None:
+        yield "pid", subject.pid
+    if finding.stage == "training":
+        yield "log", None
+    for source in {evidence.source for evidence in finding.evidence}:
+        yield "source", source
+
+
+def _asked(same: Same, consequence: Finding) -> Iterable[Key]:
+    """Return under what the causes of a finding are looked for."""
+    if same in ("node", "whole", "nic"):
+        return [("node", None)]
+    if same in ("log", "above"):
+        return [("log", None)] if consequence.stage == "training" else []
+    return [key for key in keys(consequence) if key[0] == same]
+
+
+def same(same: Same, cause: Finding, consequence: Finding) -> bool:
+    """Return whether two findings that share a key are of the same, in an edge's own sense."""
+    if same == "whole":
+        of_part = cause.subject.kind != "node" or cause.fault != consequence.fault
+        return consequence.subject.kind == "node" and of_part
+    if same == "above":
+        return _stands_above(cause, consequence)
+    if same == "nic":
+        one, other = _card(cause), _card(consequence)
+        return one is None or other is None or one == other
+    return True
+
+
+def _card(finding: Finding) -> str | None:
+    """Return the card of a card or port named as sysfs does, `mlx5_0` of `mlx5_0/1`."""
+    subject = finding.subject
+    if subject.kind not in ("nic", "port") or ":" in subject.name:
+        return None
+    return subject.name.partition("/")[0]
+
+
+def _stands_above(cause: Finding, consequence: Finding) -> bool:
+    """Return whether it was told first: by its line in one log, by its time in several."""
+    one, other = quote(cause), quote(consequence)
+    if one is not None and other is not None and one.source == other.source:
+        return (one.line or 0) < (other.line or 0)
+    then, now = cause.first_seen, consequence.first_seen
+    return then is not None and now is not None and then < now

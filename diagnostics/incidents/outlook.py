@@ -1,0 +1,209 @@
+"""What an incident says beyond its cause: what it was not, what was unseen, what to do."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+
+import msgspec
+
+from diagnostics.document import NextStep, Rejected
+from diagnostics.finding import Finding, Verdict
+from diagnostics.incidents import look
+from diagnostics.incidents.board import Board
+from diagnostics.incidents.edges import EDGES
+from diagnostics.knowledge.aliases import named
+from diagnostics.knowledge.pages import Page
+
+MOST_REJECTED, MOST_NEXT, MOST_CHANGES = 6, 3, 12
+# Of a node in ruins the gravest incidents are told with what else they could be.
+MOST_WEIGHED = 100
+LONGEST_WHY = 160
+DAY_S = 24 * 3600.0
+# What tells that something else on the node was changed, or that it started anew.
+CHANGES = ("software_changed", "unexpected_reboot", "kernel_panic")
+# The stages that are about the node, and not about what a job does on it.
+OF_NODE = ("driver", "network")
+NO_SIGN = "found no sign of it"
+LOOKALIKE = re.compile(r"[a-z][a-z0-9_]+(?=:)")
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check said of itself, and which faults it would have found."""
+
+    check: str
+    faults: tuple[str, ...]
+    verdict: Verdict
+    message: str
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What one incident could have been instead, and what to look at."""
+
+    rejected: tuple[Rejected, ...]
+    next: tuple[NextStep, ...]
+    would_change: str
+
+
+class Sight:
+    """All that was looked at, seen from one incident at a time."""
+
+    def __init__(
+        self,
+        board: Board,
+        looked: Sequence[Looked],
+        pages: Mapping[str, Page],
+        node: str | None,
+    ) -> None:
+        self.node = node
+        self._board = board
+        self._pages = pages
+        self._changes = [one for fault in CHANGES for one in self._of(fault)]
+        self._asked = 0
+        self._checks: dict[str, list[Looked]] = {}
+        for one in looked:
+            for fault in one.faults:
+                self._checks.setdefault(fault, []).append(one)
+
+    def of(self, root: Finding, follows: Sequence[Finding]) -> Outlook:
+        """Return what else it could be: what speaks against that, or that nothing could see it."""
+        self._asked += 1
+        others = list(self._others(root, follows)) if self._asked <= MOST_WEIGHED else []
+        rejected = [
+            Rejected(fault=fault, why=why[:LONGEST_WHY])
+            for fault in others
+            if (why := self._why_not(fault, root))
+        ]
+        # What was measured says more than that nothing was found.
+        rejected.sort(key=lambda one: one.why.endswith(NO_SIGN))
+        unseen = self._unseen(others)[:MOST_NEXT]
+        steps = [self._step(root.fault, root, None)]
+        steps += [self._step(fault, root, blind) for fault, blind in unseen]
+        return Outlook(
+            rejected=tuple(rejected[:MOST_REJECTED]),
+            next=tuple(step for step in steps if step is not None),
+            would_change=self._would_change(root, rejected, unseen),
+        )
+
+    def _would_change(
+        self, root: Finding, rejected: Sequence[Rejected], unseen: Sequence[tuple[str, Looked]]
+    ) -> str:
+        """Return which evidence would make another cause of it."""
+        if unseen:
+            faults = " or ".join(fault for fault, _ in unseen)
+            return f"a sign of {faults}, which {unseen[0][1].check} could not look for"
+        span = self._board.span(root)
+        before = f" from before {clock(span.began)}" if span and span.clock == "wall" else ""
+        if others := [one.fault for one in rejected[:MOST_NEXT]]:
+            return f"a sign of {' or '.join(others)}{before}"
+        return f"a graver fault of {root.subject.kind} {root.subject.name[:LONGEST_WHY]}{before}"
+
+    def resubmit(self, root: Finding, follows: Sequence[Finding]) -> str | None:
+        """Return how to start the job anew without this node, where the node ended it."""
+        jobs = [f for f in (root, *follows) if f.stage == "training" or f.subject.job is not None]
+        if self.node is None or root.stage not in OF_NODE or not jobs:
+            return None
+        return f"sbatch --exclude={shlex.quote(self.node)} SCRIPT"
+
+    def changes_before(self, root: Finding) -> tuple[str, ...]:
+        """Return what was changed on the node in the 24 h before, the newest first."""
+        span = self._board.span(root)
+        if span is None or span.clock != "wall":
+            return ()
+        told = (one for one in self._changes if one[2] != root.fault)
+        near = sorted((one for one in told if 0 <= span.began - one[0] <= DAY_S), reverse=True)
+        return tuple(f"{clock(at)} {what}" for at, what, _ in near[:MOST_CHANGES])
+
+    def _of(self, fault: str) -> Iterator[tuple[float, str, str]]:
+        for finding in self._board.offered(fault):
+            for evidence in finding.evidence:
+                if evidence.time is not None:
+                    yield evidence.time, evidence.text or finding.message, fault
+
+    def _step(self, fault: str, root: Finding, blind: Looked | None) -> NextStep | None:
+        page = self._pages.get(named(fault))
+        if page is None:
+            return None
+        why = page.title if blind is None else f"{fault}: {blind.check} could not see it"
+        return NextStep(why=why, command=look.command(page.look, root, self.node))
+
+    def _others(self, root: Finding, follows: Sequence[Finding]) -> Iterator[str]:
+        """Yield what else could look like the root, or lead to what is seen; the likest first."""
+        page = self._pages.get(named(root.fault))
+        apart = [hit[0] for text in page.apart if (hit := LOOKALIKE.match(text))] if page else []
+        # What the root leads to is no rival of it, found or not.
+        members = {f.fault for f in (root, *follows)} | effects().get(root.fault, frozenset())
+        names = [*apart, *causes().get(root.fault, ())]
+        for fault in dict.fromkeys(f.fault for f in follows if f.severity != "info"):
+            names += causes().get(fault, ())
+        yield from (name for name in dict.fromkeys(names) if name not in members)
+
+    def _why_not(self, fault: str, root: Finding) -> str | None:
+        if there := self._board.offered(fault):
+            return self._apart(there[0], root)
+        looked = self._checks.get(fault, [])
+        spoke = [one for one in looked if one.verdict in ("ok", "warning", "fault")]
+        if not spoke or any(one.verdict == "unknown" for one in looked):
+            return None
+        well = next((one for one in spoke if one.verdict == "ok"), None)
+        if well is None:
+            return f"{spoke[0].check} {NO_SIGN}"
+        return f"{well.check}: {well.message}"
+
+    def _apart(self, other: Finding, root: Finding) -> str:
+        """Return why a fault that was found is not the cause of another one."""
+        if other.severity == "info":
+            return f"it is only a note: {other.message}"
+        then, now = self._board.span(other), self._board.span(root)
+        if then and now and then.clock == now.clock == "wall" and then.began > now.began:
+            return f"it began later, at {clock(then.began)}: {other.message}"
+        if (other.subject.kind, other.subject.name) != (root.subject.kind, root.subject.name):
+            return f"it is of {other.subject.kind} {other.subject.name}: {other.message}"
+        return f"nothing says that one leads to the other: {other.message}"
+
+    def _unseen(self, others: Iterable[str]) -> list[tuple[str, Looked]]:
+        """Return the other causes that a check was blind for, with that check."""
+        unseen = []
+        for fault in others:
+            blind = [one for one in self._checks.get(fault, []) if one.verdict == "unknown"]
+            if blind and not self._board.offered(fault):
+                unseen.append((fault, blind[0]))
+        return unseen
+
+
+@cache
+def causes() -> Mapping[str, tuple[str, ...]]:
+    """Return by each fault what is declared to cause it, in the order of the files."""
+    found: dict[str, dict[str, None]] = {}
+    for edge in EDGES:
+        if edge.cause != edge.consequence:
+            found.setdefault(edge.consequence, {})[edge.cause] = None
+    return {fault: tuple(names) for fault, names in found.items()}
+
+
+@cache
+def effects() -> Mapping[str, frozenset[str]]:
+    """Return by each fault what is declared to follow from it, at one or more removes."""
+    next_: dict[str, set[str]] = {}
+    for edge in EDGES:
+        next_.setdefault(edge.cause, set()).add(edge.consequence)
+    return {fault: _reached(fault, next_) for fault in next_}
+
+
+def _reached(fault: str, next_: Mapping[str, set[str]]) -> frozenset[str]:
+    reached: set[str] = set()
+    waiting = [fault]
+    while waiting:
+        new = next_.get(waiting.pop(), set()) - reached
+        reached |= new
+        waiting += new
+    return frozenset(reached)
+
+
+def clock(seconds: float) -> str:
+    """Return a time of the wall clock as 02:10:51 UTC; what no calendar has, as it stands."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, tz=UTC):%H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:.0f} s"
