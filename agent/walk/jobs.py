@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from diagnostics.check import Result
+from diagnostics.checks.training.given import heard
 from diagnostics.rules.seen import TrainingLogs
 from diagnostics.series.job import MOST, job
 
@@ -27,5 +28,5 @@ def jobs(
             if evidence.source == log.name and evidence.line is not None
         ]
         if log.curve.points:
-            runs.append(msgspec.to_builtins(job(log.name, log.curve, told, most)))
+            runs.append(msgspec.to_builtins(job(log.name, log.curve, told, most, heard(log))))
     return tuple(runs)

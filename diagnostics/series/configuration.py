@@ -38,6 +38,16 @@ ANCHORS = (
     r"nvidia b200",
     r"nvidia gb",
     r"tesla v100",
+    r" nranks ",
+    r"world_size=",
+    r"world_size: ",
+    r"slurm_ntasks",
+    r"global_rank: ",
+    r", global rank: ",
+    r"registered\. starting with ",
+    r"\"fp16\":",
+    r"\"bf16\":",
+    r"\"enabled\":",
 )
 
 NAME = r"[A-Za-z][A-Za-z0-9_-]{1,40}"
@@ -56,6 +66,24 @@ SIZED = re.compile(r"(?P<name>world|[a-z-]{2,40}-parallel)[ -]size: (?P<value>\d
 # GPU 0: NVIDIA H100 80GB HBM3
 GPU = re.compile(r"(?i)(?:nvidia|tesla)[ -](?P<value>(?:GB|[ABHLV])\d{2,3})\b")
 
+# How many ranks there are, and which of them says so:
+# gpu-017:2211:2290 [3] NCCL INFO comm 0x5581e2 rank 3 nranks 64 cudaDev 3 ... - Init COMPLETE
+# Initializing distributed: GLOBAL_RANK: 3, MEMBER: 4/64
+# ProcessGroupNCCL initialization options: size: 64, global rank: 3, TIMEOUT(ms): 600000,
+# All distributed processes registered. Starting with 64 processes
+# vLLM: world_size=8 rank=3 local_rank=3 distributed_init_method=tcp://10.4.0.17:24110
+RANKS = (
+    re.compile(r"\brank (?P<rank>\d{1,6}) nranks (?P<world>\d{1,6})\b"),
+    re.compile(r"GLOBAL_RANK: (?P<rank>\d{1,6}), MEMBER: \d{1,6}/(?P<world>\d{1,6})\b"),
+    re.compile(r"\bsize: (?P<world>\d{1,6}), global rank: (?P<rank>\d{1,6})\b"),
+    re.compile(r"registered\. Starting with (?P<world>\d{1,6}) process(?P<rank>)"),
+    re.compile(r"\bworld_size=(?P<world>\d{1,6}) rank=(?P<rank>\d{1,6})\b"),
+)
+MOST_RANKS, MOST_WORLDS = 16_384, 64
+# DeepSpeed's file, in one line or in several:   "fp16": {"enabled": true, "loss_scale": 0},
+OPENED = re.compile(r"\"(?P<name>fp16|bf16)\"\s{0,4}:\s{0,4}\{(?P<rest>.{0,200})")
+ENABLED = re.compile(r"\"enabled\"\s{0,4}:\s{0,4}(?P<value>true|false|True|False)")
+
 # What a name means; names are compared in lower case with underscores.
 NAMES: Mapping[str, str] = {
     **dict.fromkeys(
@@ -67,7 +95,7 @@ NAMES: Mapping[str, str] = {
     ),
     **dict.fromkeys(("data_parallel_size", "data_parallel"), "data"),
     **dict.fromkeys(("context_parallel_size", "context_parallel"), "context"),
-    **dict.fromkeys(("world_size", "world"), "world"),
+    **dict.fromkeys(("world_size", "world", "slurm_ntasks"), "world"),
     **dict.fromkeys(("nproc_per_node", "gpus_per_node"), "ranks_per_node"),
     **dict.fromkeys(("clip_grad", "gradient_clipping", "max_grad_norm"), "clipping"),
     **dict.fromkeys(("fp16", "fp16_enabled"), "fp16"),
@@ -87,7 +115,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """What the log says of the run's settings, None where it does not; sizes in ranks.
 
     `clipping` is the gradient norm that is clipped to, 0 where nothing is; `timeout_s` that of
-    collectives. `lines` are the lines that said it, by field.
+    collectives. `lines` are the lines that said it, by field; `heard` are ranks that told how
+    many there are.
     """
 
     precision: str | None = None
@@ -102,26 +131,57 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     timeout_s: float | None = None
     gpu: str | None = None
     lines: Mapping[str, tuple[int, str]] = {}
+    heard: tuple[int, ...] = ()
 
 
 class Settings:
     """Takes the lines of a configuration and keeps what each setting was first said to be."""
 
     def __init__(self) -> None:
-        self._said: dict[str, float | str | bool] = {}
+        self._said: dict[str, Any] = {}
         self._lines: dict[str, tuple[int, str]] = {}
+        self._heard: dict[int, set[int]] = {}
+        self._opened: tuple[str, int] | None = None
 
     def take(self, text: str, line: int) -> None:
         """Take what a line says of the settings that are known here."""
-        for name, value in _said(text):
-            if name not in self._said:
+        self._take_ranks(text)
+        for name, value in (*_said(text), *self._nested(text, line)):
+            # A part of the ranks has a communicator of its own: the largest is the job's.
+            larger = name == "world" and value > self._said.get(name, 0)
+            if name not in self._said or larger:
                 self._said[name] = value
                 self._lines[name] = (line, text[:600])
+
+    def _take_ranks(self, text: str) -> None:
+        for form in RANKS:
+            hit = form.search(text)
+            if hit is None or not hit["rank"]:
+                continue
+            world = int(hit["world"])
+            if world in self._heard or len(self._heard) < MOST_WORLDS:
+                heard = self._heard.setdefault(world, set())
+                if len(heard) < MOST_RANKS:
+                    heard.add(int(hit["rank"]))
+
+    def _nested(self, text: str, line: int) -> Iterator[tuple[str, bool]]:
+        """Yield fp16 and bf16 where a file has them as blocks with a switch of their own."""
+        opened = self._opened
+        self._opened = None
+        for block in OPENED.finditer(text):
+            if switch := ENABLED.search(block["rest"].partition("}")[0]):
+                yield block["name"], switch["value"].lower() == "true"
+            elif "}" not in block["rest"]:
+                self._opened = (block["name"], line)
+        if opened and line == opened[1] + 1 and (switch := ENABLED.search(text)):
+            yield opened[0], switch["value"].lower() == "true"
 
     def copy(self) -> "Settings":
         """Return one that can go on without changing this."""
         other = Settings()
         other._said, other._lines = dict(self._said), dict(self._lines)
+        other._heard = {world: set(ranks) for world, ranks in self._heard.items()}
+        other._opened = self._opened
         return other
 
     def configuration(self) -> Configuration:
@@ -137,12 +197,16 @@ class Settings:
             said.setdefault("timeout_s", minutes * 60)
             lines.setdefault("timeout_s", lines["timeout_min"])
         kept = {name: where for name, where in lines.items() if name in said}
-        return Configuration(**said, lines=kept)
+        heard = tuple(sorted(self._heard.get(said.get("world", 0), ())))
+        return Configuration(**said, lines=kept, heard=heard)
 
 
-def _said(text: str) -> Iterator[tuple[str, float | str | bool]]:
+def _said(text: str) -> Iterator[tuple[str, Any]]:
     if (gpu := GPU.search(text)) is not None:
         yield "gpu", gpu["value"].upper()
+    for form in RANKS:
+        if (ranks := form.search(text)) is not None:
+            yield "world", int(ranks["world"])
     for hit in _hits(text):
         name = NAMES.get(hit["name"].lower().replace("-", "_"))
         value = _value(name, hit["value"]) if name else None

@@ -1,7 +1,7 @@
 """A run as the document holds it: its curves, its settings, and where something happened."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -39,12 +39,16 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `job` is its id where the scheduler is known, `log` the text that was read."""
+    """One run. `job` is its id where the scheduler is known, `log` the text that was read.
+
+    `heard` is how many of its `ranks` wrote lines that were looked at.
+    """
 
     job: str | None = None
     log: str | None = None
     framework: str | None = None
     ranks: int | None = None
+    heard: int | None = None
     last_step: int | None = None
     stuck: bool | None = None
     settings: Mapping[str, Any] = {}
@@ -52,8 +56,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     series: Mapping[str, Series] = {}
 
 
-def job(log: str, curve: Curve, told: Iterable[tuple[str, str, int]], most: int = MOST) -> Job:
-    """Return the run of one log; *told* are the fault, severity and line of its findings."""
+def job(
+    log: str,
+    curve: Curve,
+    told: Iterable[tuple[str, str, int]],
+    most: int = MOST,
+    heard: Collection[int] = (),
+) -> Job:
+    """Return the run of one log; *told* are the fault, severity and line of its findings.
+
+    *heard* are the ranks that wrote something.
+    """
     points = _thinned(curve, most)
     steps = [point.step for point in curve.points if point.step is not None]
     marks = tuple(
@@ -65,6 +78,7 @@ def job(log: str, curve: Curve, told: Iterable[tuple[str, str, int]], most: int 
         log=log,
         framework=curve.framework,
         ranks=curve.settings.world or len(curve.ranks) or None,
+        heard=len(heard) or None,
         last_step=steps[-1] if steps else None,
         settings=_settings(curve.settings),
         marks=marks,
@@ -96,7 +110,8 @@ def _step(points: Sequence[Point], line: int) -> int | None:
 
 def _settings(settings: Configuration) -> dict[str, Any]:
     said: dict[str, Any] = msgspec.to_builtins(settings)
-    said.pop("lines", None)
+    for name in ("lines", "heard"):
+        said.pop(name, None)
     return {
         name: value
         for name, value in said.items()

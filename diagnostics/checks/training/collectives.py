@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from diagnostics.check import check
 from diagnostics.checks.training.judging import Said, Story, finding, nothing
+from diagnostics.checks.training.silent import silent
 from diagnostics.finding import Statement
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import TrainingLogs
@@ -43,6 +44,7 @@ def collectives(seen: TrainingLogs) -> Iterator[Statement]:
         if told[0].hit.fault == "nccl_collective_timeout":
             more = _waited(told)
             absent = [said for said in story.said if said.hit.rule in ABSENT]
+            yield from silent(seen, story, told)
         yield finding(told, story.severity(told), more, absent)
     if not groups:
         yield nothing(seen, "that ranks waited for each other in vain")

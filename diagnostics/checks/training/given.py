@@ -36,6 +36,14 @@ def rank_of(log: LogSeen, hit: Hit) -> int | None:
     return prefix.file_rank(log.name) if hit.rank is None else hit.rank
 
 
+def heard(log: LogSeen) -> frozenset[int]:
+    """Return the ranks that wrote something in a log, as far as its lines were looked at."""
+    told = {rank for hit in log.hits if (rank := rank_of(log, hit)) is not None}
+    file = prefix.file_rank(log.name)
+    own = () if file is None else (file,)
+    return frozenset({*told, *log.curve.settings.heard, *(r.rank for r in log.curve.ranks), *own})
+
+
 def named_ranks(about: Subject) -> str:
     """Return the ranks that wrote the lines, the log's name where they do not say it."""
     ranks = (about.rank,) if about.rank is not None else about.ranks or ()

@@ -21,6 +21,8 @@ from diagnostics.incidents.training import (
     CONNECTIONS,
     ENDS,
     FOLDED,
+    OF_GPU,
+    OF_HOST,
     OWN_CODE,
     WORDS_OF_PYTHON,
 )
@@ -33,6 +35,8 @@ TOGETHER = 60
 WENT_ON = 40
 LONGEST_SAID = 160
 
+# What makes a rank leave the others waiting.
+CAUSES = frozenset({*OF_GPU, *OF_HOST, *OWN_CODE})
 # What a program can catch: a module that it does without, a batch that it tries again in halves.
 OUTLIVED = frozenset({*OWN_CODE, "cuda_oom"})
 
@@ -81,6 +85,10 @@ class Story:
         if fault in OUTLIVED and all(_outlived(s) for s in told):
             return "info"
         return max((s.hit.severity for s in told), key=("info", "warning", "critical").index)
+
+    def has_a_cause(self) -> bool:
+        """Return whether a fault of a GPU, the host or the program itself is told as well."""
+        return bool(CAUSES & self._grave)
 
     def _by_an_end(self, said: Said) -> bool:
         """Return whether it follows from an end that is nobody's fault."""

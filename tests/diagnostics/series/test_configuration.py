@@ -51,6 +51,34 @@ def read(*lines: str) -> Configuration:
         ),
         (
             (
+                "gpu-021:3100:3300 [0] NCCL INFO comm 0x55 rank 0 nranks 8 cudaDev 0 - Init START",
+                "gpu-021:3101:3301 [1] NCCL INFO comm 0x56 rank 1 nranks 8 cudaDev 1 - Init START",
+                "gpu-021:3100:3300 [0] NCCL INFO comm 0x57 rank 3 nranks 4 cudaDev 0 - Init START",
+            ),
+            Configuration(world=8, heard=(0, 1)),
+        ),
+        (
+            ("Initializing distributed: GLOBAL_RANK: 2, MEMBER: 3/16",),
+            Configuration(world=16, heard=(2,)),
+        ),
+        (
+            (
+                "[rank3]:[I1130 04:00:01.1 ProcessGroupNCCL.cpp:979] [PG ID 1 PG GUID 7 Rank 3] "
+                "ProcessGroupNCCL initialization options: size: 4, global rank: 3, TIMEOUT(ms): 9",
+            ),
+            Configuration(world=4, heard=(3,)),
+        ),
+        (
+            ("All distributed processes registered. Starting with 16 processes",),
+            Configuration(world=16),
+        ),
+        (("export MASTER_PORT=24110 WORLD_SIZE=32",), Configuration(world=32)),
+        (('  "fp16": {"enabled": true, "loss_scale": 0},',), Configuration(precision="fp16")),
+        (('    "bf16": {', '        "enabled": true', "    },"), Configuration(precision="bf16")),
+        (('  "fp16": {"enabled": false}, "bf16": {"enabled": "auto"},',), Configuration()),
+        (('    "fp16": {', '        "auto_cast": false', '        "enabled": true'), Configuration()),
+        (
+            (
                 "[2026-11-30 02:11:09] [INFO] [config.py:1003:print]   fp16_enabled ....... True",
                 "[2026-11-30 02:11:09] [INFO] [config.py:1003:print]   gradient_clipping .. 0.0",
                 (
