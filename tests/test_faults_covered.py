@@ -19,14 +19,6 @@ LATER: dict[str, frozenset[str]] = {
             *("training_hang", "checkpoint_slow"),
         }
     ),
-    "step 6: counters of the network, and probes under load": frozenset(
-        {
-            *("ib_symbol_errors", "ib_link_recovery_rate"),
-            *("ib_ping_latency_high", "ib_partition_blocks_probe", "ssh_unreachable"),
-            *("roce_congestion", "mtu_mismatch"),
-            *("storage_traffic_on_compute_network", "iommu_misconfigured"),
-        }
-    ),
     "step 4: the agent, the aggregator and the fleet": frozenset(
         {
             *("node_lost", "version_drift", "gpu_model_mixed", "queue_wait_high"),
