@@ -90,6 +90,10 @@ class Above:
             return " > ".join(filter(None, above))
         return text
 
+    def alone(self) -> None:
+        """Take a line that is none of a table's."""
+        self._flush()
+
     def _headed(self, text: str) -> bool:
         """Take the line as a heading, and say whether it is one."""
         if head := HEAD.match(text):

@@ -4,7 +4,7 @@ from itertools import accumulate
 
 from collectors.facts.observation import Missing
 from diagnostics.rules.alike import STAMPED, ZEROS, Drawn, Shapes, Tally
-from diagnostics.rules.dense import PASSING, XID, Kind, kinds
+from diagnostics.rules.dense import XID, Kind, kinds, lasting
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
 from diagnostics.rules.line import LINE_CAP, decoded, plain
@@ -12,7 +12,7 @@ from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.stamp import STAMP, hand
 from diagnostics.rules.when import When, when
-from diagnostics.series.curve import LONGEST, Drawing
+from diagnostics.series.curve import LONGEST, Drawing, Sort
 
 # Texts that came lately, with what they count for: a line that repeats is not searched again.
 MOST_TEXTS = 4_096
@@ -20,6 +20,9 @@ LONGEST_TEXT = 1_000
 
 # Where a line bears one of these stamps, that alone says whose line it is.
 TELLING = frozenset({"bsd", "since", "local", "delta", "tag", None})
+
+# In logs of programs lines are known by their shapes, in the kernel's by their kinds.
+JOBS = frozenset({"training", "other"})
 
 # How much of a log's end is kept, to see when it ended.
 TAIL = 4_096
@@ -79,7 +82,7 @@ class Reading:
     def _scan(self, piece: bytes, search: Search) -> None:
         self._tail = (self._tail + piece)[-TAIL:] if len(piece) < TAIL else piece[-TAIL:]
         search.begin(piece, self._line, self._knowledge)
-        if self._dense and search.form == "training":
+        if self._dense and search.form in JOBS:
             self._by_shape(piece, search)
         elif not (self._dense and (found := kinds(piece)) and self._by_kind(piece, found, search)):
             self._by_line(piece, search)
@@ -88,6 +91,7 @@ class Reading:
         """Read each line that holds an anchor."""
         number, known, again = self._line, 0, 0
         hits = self._knowledge.anchors.hits(piece)
+        drawn: list[tuple[int, bytes, Sort]] = []
         for start, end, held in hits:
             plan = self._knowledge.plan(held)
             number += piece.count(b"\n", known, start)
@@ -97,9 +101,13 @@ class Reading:
                 _, came = self._take(Place(piece, start, stop, number), plan, search)
                 again += came
             if plan.numbers:
-                self._drawing.line(number, piece[start:stop], held, notable=plan.searched)
+                raw = piece[start : min(stop, start + LONGEST)]
+                drawn.append((number, raw, (held, plan.searched)))
+        if drawn:
+            numbers, raws, sorts = zip(*drawn, strict=True)
+            self._drawing.take(list(numbers), list(raws), list(sorts))
         line, self._line = self._line, number + piece.count(b"\n", known)
-        if search.form == "training":
+        if search.form in JOBS:
             again = len(hits)
         self._dense = again > DENSE * (self._line - line)
 
@@ -109,39 +117,53 @@ class Reading:
         if not lines[-1]:
             lines.pop()
         shapes = piece.translate(ZEROS).split(b"\n")
-        tally = Tally(map(self._shapes.get, shapes[: len(lines)]), lines)
-        learned = self._learned(piece, lines, tally.more, search)
+        tally = Tally(list(map(self._shapes.get, shapes[: len(lines)])), lines)
+        held = self._held(lines, tally.more)
+        if any(search.ordered(self._knowledge.plan(one)) for one in held):
+            tally.drop()
+            self._by_line(piece, search)
+            return
+        if tally.counted:
+            search.alone()
+        learned = self._learned(piece, lines, dict(zip(tally.more, held, strict=True)), search)
         tally.count(lines, self._line)
-        drawn = sorted(tally.drawn + learned) if learned else tally.drawn
-        first = self._line
-        self._drawing.lines(
-            (first + at, lines[at][:LONGEST], held, noted) for at, held, noted in drawn
-        )
+        places, sorts = tally.drawn(learned)
+        if sorts:
+            numbers, raws = list(range(self._line, self._line + len(lines))), lines
+            if len(sorts) < len(lines):
+                numbers, raws = [numbers[at] for at in places], [lines[at] for at in places]
+            self._drawing.take(numbers, raws, sorts)
         self._line += len(lines)
         self._dense = len(tally.more) < NEW * len(lines)
 
+    def _held(self, lines: list[bytes], more: list[int]) -> list[int]:
+        """Return the sets of anchors that some lines hold."""
+        if not more:
+            return []
+        text = b"\n".join([lines[at] for at in more])
+        at_start = {start: held for start, _, held in self._knowledge.anchors.hits(text)}
+        starts = accumulate((len(lines[at]) + 1 for at in more[:-1]), initial=0)
+        return [at_start.get(start, 0) for start in starts]
+
     def _learned(
-        self, piece: bytes, lines: list[bytes], more: list[int], search: Search
+        self, piece: bytes, lines: list[bytes], more: dict[int, int], search: Search
     ) -> list[Drawn]:
         """Search lines of shapes that are not known, and return those that have numbers."""
         if not more:
             return []
-        text = b"\n".join([lines[at] for at in more])
-        places = accumulate((len(lines[at]) + 1 for at in more), initial=0)
-        hits = self._knowledge.anchors.hits(text)
-        held_at = {start: held for start, _, held in hits}
         starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         drawn: list[Drawn] = []
-        for at, place in zip(more, places, strict=False):
-            held, start, stop = held_at.get(place, 0), starts[at], starts[at + 1] - 1
+        for at, held in more.items():
+            start, stop = starts[at], starts[at + 1] - 1
             plan = self._knowledge.plan(held)
             counting: tuple[Counting, ...] | None = ()
             if plan.searched:
                 stop = min(stop, start + LINE_CAP)
                 counting, _ = self._take(Place(piece, start, stop, self._line + at), plan, search)
             if plan.numbers:
-                drawn.append((at, held, plan.searched))
-            self._shapes.add(held, plan, lines[at], counting)
+                drawn.append((at, (held, plan.searched)))
+            whole = counting if search.by_shape(plan, lines[at]) else None
+            self._shapes.add(held, plan, lines[at], whole)
         return drawn
 
     def _take(
@@ -174,7 +196,7 @@ class Reading:
             (at_start[start], self._knowledge.plan(held))
             for start, _, held in self._knowledge.anchors.hits(one_each)
         ]
-        if not search.repeats or not all(_repeats(kind, plan) for kind, plan in hits):
+        if not all(_repeats(kind, plan) for kind, plan in hits):
             self._dense = False
             return False
         for kind, plan in hits:
@@ -242,7 +264,7 @@ def _text(place: Place, *, stamped: bool) -> tuple[Text, int]:
     at, group = found.end(), found.lastgroup
     line = piece[at : place.stop]
     if line.startswith(XID):
-        line = PASSING.sub(b"", line)
+        line = lasting(line)
     whose = None if group in TELLING and not found["level"] else hand(found)
     return (group, whose, line), at
 

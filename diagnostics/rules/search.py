@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from diagnostics.rules.above import Above
+from diagnostics.rules.above import VALUE, Above
 from diagnostics.rules.fold import Fold, Run
 from diagnostics.rules.form import Form, by_kernel
 from diagnostics.rules.kernel_seen import KernelSymptoms
@@ -110,10 +110,24 @@ class Search:
         counting = self._text(plan.rules, plan.ends, place, told)
         return None if plan.above or told is not line.text else counting
 
-    @property
-    def repeats(self) -> bool:
-        """Return whether equal lines count for the same; not where lines above them matter."""
-        return self._above is None
+    def ordered(self, plan: Plan) -> bool:
+        """Return whether other lines count differently before such a line and after it."""
+        return bool(plan.ends) or (self._above is not None and plan.above)
+
+    def alone(self) -> None:
+        """Note that lines are counted, none of which belongs to what stands above it."""
+        if self._above is not None:
+            self._above.alone()
+
+    def by_shape(self, plan: Plan, line: bytes) -> bool:
+        """Return whether lines of its shape count for the same, wherever they stand."""
+        if self._above is None or not plan.searched:
+            return True
+        found = STAMP.match(line)
+        # Only a facility is told by digits.
+        told = found is not None and (found["kmsg"] or found["level"])
+        kernel = by_kernel(self.form, found if found and found.lastgroup else None)
+        return not (told or kernel or plan.above or VALUE.match(decoded(line)))
 
     def by_kernel(self, name: str, lines: int, end: When) -> KernelSymptoms | None:
         """Return what the kernel's lines say; None in a log that holds none."""

@@ -81,10 +81,11 @@ class Drawn:
         }
         return other
 
-    def thin(self) -> None:
-        """Keep every other point, and all that tell of a step that failed."""
+    def thin(self, *, grows: bool) -> None:
+        """Keep every other point, all that tell of a step that failed, and the last if it grows."""
         last = len(self.points) - 1
-        kept = [p for n, p in enumerate(self.points) if not n % 2 or n == last or _failed(p)]
+        growing = last if grows else None
+        kept = [p for n, p in enumerate(self.points) if not n % 2 or n == growing or _failed(p)]
         # Where most of them failed, they are thinned as others are.
         self.points = kept if len(kept) <= MOST_KEPT * last else self.points[last % 2 :: 2]
 

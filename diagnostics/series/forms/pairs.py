@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from diagnostics.series.forms.number import NUMBER, TIMES, count, measure, read
 from diagnostics.series.point import Numbers
@@ -23,7 +24,7 @@ PAIR = re.compile(
 # step   10/500 | loss 3.452 | norm 1.23 | lr 1.00e-04 | 123.45 ms
 # epoch 001:    100 / 780 loss=10.5, ups=1.2
 SPACED = re.compile(
-    r"(?i)(?:^|[\s|,(\[])"
+    r"(?i)(?:^|[\s|,(\[])(?P<word>)"
     r"(?P<name>step|iter|iteration|loss|train_loss|gnorm|grad_norm|norm|lr|time|dt|data)"
     rf"\s{{1,8}}(?P<value>{NUMBER})(?P<times>)(?P<unit>\s?(?:ms|s)\b)?"
 )
@@ -114,15 +115,17 @@ def _told(text: str) -> Iterator[tuple[str, float]]:
     for pattern in (PAIR, SPACED):
         for hit in pattern.finditer(text):
             value = read(hit["value"])
-            word = (hit.groupdict().get("word") or "").lower()
-            named = _field(word, hit["name"].lower().strip("."), hit["unit"])
+            # A log has few names, and millions of lines with them.
+            named = _field(hit["word"], hit["name"], hit["unit"])
             if value is not None and named is not None:
                 field, factor = named
                 yield field, value * factor * TIMES[hit["times"] or ""]
 
 
-def _field(word: str, name: str, unit: str | None) -> tuple[str, float] | None:
+@lru_cache(maxsize=1_024)
+def _field(before: str | None, said: str, unit: str | None) -> tuple[str, float] | None:
     """Return the field that a name and the word before it mean, and what makes it milliseconds."""
+    word, name = (before or "").lower(), said.lower().strip(".")
     both = f"{word} {name}"
     if name in {"time", "dt"}:
         factor = 1.0 if unit and unit.strip() == "ms" else 1e3

@@ -25,8 +25,25 @@ FRONTS = (
     "rank=0 ",
 )
 TEXTS = tuple(text for rule in every() for text in rule.example if "\n" not in text)
-# What makes the log a training log.
+# What makes the log a training log, and what leaves it any other.
 HEAD = b"[rank0]: torch step: 12 loss: 2.31\n" * 2_000
+OTHER = b"2026-11-30 02:11:09 app[71]: served a request\n" * 2_000
+TABLE = (
+    "GPU 00000000:4E:00.0",
+    "    ECC Errors",
+    "        Volatile",
+    "            DRAM Uncorrectable                : 2",
+    "| Warning                   | GPU 3 Thermal violations totaling 7.2 second  |",
+    "|                           | s for GPU 3                                    |",
+    "Capacity:",
+    "  nvidia.com/gpu:     8",
+    "Allocatable:",
+    "  nvidia.com/gpu:     7",
+    "[12345.678901] NVRM: Xid (PCI:0000:4e:00): 79, pid=1, name=x, GPU has fallen off the bus.",
+    "<4>[12345.678901] NVRM: Xid (PCI:0000:4e:00): 79, pid=1, name=x, GPU has fallen off the bus.",
+    "<14>[12345.678901] RuntimeError: CUDA error: out of memory",
+    "    Volatile RuntimeError : CUDA error: out of memory",
+)
 MUTATED = st.tuples(
     st.sampled_from(FRONTS), st.sampled_from(TEXTS), st.lists(st.integers(0, 9), min_size=12)
 )
@@ -38,10 +55,10 @@ def mutated(front: str, text: str, digits: list[int]) -> bytes:
     return re.sub(r"[0-9]", lambda _: str(next(turn)), front + text).encode()
 
 
-def read(lines: list[bytes], *, dense: bool) -> str:
+def read(lines: list[bytes], *, dense: bool, head: bytes = HEAD) -> str:
     """Return what is seen; nan differs from itself, so that texts are compared."""
     log = Reading(knowledge(), "train.log")
-    log.feed(HEAD)
+    log.feed(head)
     for start in range(0, len(lines), 60):
         log._dense = dense
         log.feed(b"".join(line + b"\n" for line in lines[start : start + 60]))
@@ -60,6 +77,25 @@ def test_shapes_or_lines_make_no_difference(
     ]
 
     assert read(lines, dense=False) == read(lines, dense=True)
+
+
+@given(
+    st.lists(st.tuples(MUTATED, st.sampled_from(("", *TABLE))), max_size=8),
+    st.integers(0, 99),
+    st.sampled_from((HEAD, OTHER)),
+)
+def test_in_no_log_do_shapes_or_lines_make_a_difference(
+    forms: list[tuple[tuple[str, str, list[int]], str]], n: int, head: bytes
+) -> None:
+    """What is over, what stands above, whose line it is: all as where it is read line by line."""
+    lines: list[bytes] = []
+    for turn in range(6):
+        for (front, text, digits), row in forms:
+            lines += [row.encode()] * bool(row)
+            turned = [(d + turn * (n + at)) % 10 for at, d in enumerate(digits)]
+            lines += [mutated(front, text, turned)] * (1 + turn % 2)
+
+    assert read(lines, dense=False, head=head) == read(lines, dense=True, head=head)
 
 
 @pytest.mark.parametrize(

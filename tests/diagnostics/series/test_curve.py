@@ -4,6 +4,7 @@ import itertools
 import math
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,8 +25,81 @@ def drawn(lines: list[bytes], most: int = 20_000) -> Curve:
     """Return the curve of the lines, counted from 1."""
     drawing = Drawing(most=most)
     for number, line in enumerate(lines, start=1):
-        drawing.line(number, line)
+        drawing.take([number], [line], [(0, False)])
     return drawing.curve()
+
+
+def in_parts(lines: list[bytes], sizes: list[int], most: int) -> Curve:
+    """Return the curve of lines that come in parts of these sizes; those of a loss are notable."""
+    drawing = Drawing(most=most)
+    at = 0
+    for size in [*sizes, len(lines)]:
+        part = lines[at : at + size]
+        if part:
+            sorts = [(int(b"all-grads" in line), b"nan" in line) for line in part]
+            drawing.take(list(range(at + 1, at + 1 + len(part))), part, sorts)
+        at += size
+    return drawing.curve()
+
+
+TIMER = b"    all-grads-sync ................................: (12.31, 15.02)"
+STEPS = st.lists(
+    st.sampled_from(
+        [
+            iteration(7),
+            iteration(8, ms=6.0),
+            iteration(9, "nan"),
+            iteration(9, "1e999"),
+            iteration(10, skipped=1),
+            TIMER,
+            b"step 41 loss: nan",
+            b"step 42 loss: 2.31",
+            b"step 42 loss: 1e999 nan",
+            b"lr nan",
+        ]
+    ),
+    max_size=120,
+)
+
+
+@given(STEPS, st.lists(st.integers(1, 40)), st.integers(1, 20), st.integers(0, 5))
+def test_what_lines_come_in_makes_no_difference(
+    lines: list[bytes], sizes: list[int], most: int, notable: int
+) -> None:
+    """Line by line, or in parts of any size: the same curve, thinned or not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("diagnostics.series.curve.MOST_NOTABLE", notable)
+        one_by_one = in_parts(lines, [1] * len(lines), most)
+        parts = in_parts(lines, sizes, most)
+
+    # nan differs from itself, so texts are compared.
+    assert repr(one_by_one) == repr(parts)
+
+
+@given(st.lists(st.sampled_from(["2.0", "nan", "inf", "nan "]), max_size=200))
+def test_each_bad_loss_is_counted(losses: list[str]) -> None:
+    """Of thinned lines those that are notable are counted, though hardly one is read."""
+    lines = [iteration(step, loss) for step, loss in enumerate(losses)]
+    sorts = [(0, "n" in loss) for loss in losses]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("diagnostics.series.curve.MOST_NOTABLE", 3)
+        drawing = Drawing(most=10)
+        for number, line in enumerate(lines):
+            drawing.take([number], [line], [sorts[number]])
+        curve = drawing.curve()
+
+    assert sum("n" in loss for loss in losses) == curve.bad
+
+
+def test_asking_between_changes_nothing_of_a_short_run() -> None:
+    """`--follow` asks again and again."""
+    asked, left = Drawing(most=50), Drawing(most=50)
+    for step in range(50):
+        for drawing in (asked, left):
+            drawing.take([step], [iteration(step)], [(0, False)])
+        asked.curve()
+
+    assert left.curve() == asked.curve()
 
 
 @given(st.integers(1, 400))
@@ -63,7 +137,8 @@ def test_a_million_number_lines_take_bounded_room() -> None:
     tracemalloc.start()
     room = []
     for step in range(1, 400_001):
-        drawing.line(step, b" iteration %8d/ 900000 | elapsed time per iteration (ms): 5 |" % step)
+        line = b" iteration %8d/ 900000 | elapsed time per iteration (ms): 5 |" % step
+        drawing.take([step], [line], [(0, False)])
         if step in {200_000, 400_000}:
             room.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
