@@ -18,10 +18,14 @@ from collectors.gpu.health import GpuHealth
 from collectors.host.nvme import NvmeDrives
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
+from diagnostics.series.runs import RunsBefore
 
 # A BMC bears one caller at a time and takes seconds, as SMART does; each look at a GPU's health
-# takes its driver's locks, which jobs wait for.
-COSTLY: tuple[type[Observation], ...] = (Bmc, BmcSensors, BmcEvents, GpuHealth, NvmeDrives)
+# takes its driver's locks, which jobs wait for. What runs took before nobody else remembers.
+COSTLY: tuple[type[Observation], ...] = (
+    *(Bmc, BmcSensors, BmcEvents, GpuHealth, NvmeDrives),
+    RunsBefore,
+)
 DEADLINE_S = 2.0
 
 Taken = Mapping[type[Observation], tuple[Observation, float]]

@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from agent.daemon import state
+from agent.daemon.runs import KeptRuns
 from collectors.catalog import Source
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.pci import function
@@ -24,10 +25,12 @@ from collectors.host.disks import DiskActivity
 from collectors.host.nfs import NfsActivity
 from collectors.host.nvme import NvmeDrives
 from collectors.jobs.expected import Before, Expected, Stated
+from collectors.jobs.job_logs import JobLogs
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
 from diagnostics.checks.gpu.count import counted as gpus_counted
 from diagnostics.checks.network.expected import counted as ports_counted
+from diagnostics.rules.seen import TrainingLogs
 from diagnostics.series.usual import REPLAYS, RTT, WAIT, Hours
 
 NAME = "past.json"
@@ -60,15 +63,18 @@ class KeptPast:
         self._settling: dict[str, tuple[float, float]] = {}
         self._damage: str | None = None
         self._past = Past()
+        self.runs = KeptRuns(folder)
         self.read()
 
     @property
     def problem(self) -> str | None:
-        """Return what is wrong with the file, or was when it was read."""
-        return (self._writer.problem if self._writer else None) or self._damage
+        """Return what is wrong with one of the files, or was when it was read."""
+        own = (self._writer.problem if self._writer else None) or self._damage
+        return own or self.runs.problem
 
     def read(self) -> None:
-        """Read the file anew: without it, all is forgotten."""
+        """Read the files anew: without them, all is forgotten."""
+        self.runs.read()
         past, self._damage = state.load(self._folder / NAME, Past)
         self._past, self._settling = past or Past(), {}
         own = self._node in (None, self._past.node)
@@ -77,6 +83,7 @@ class KeptPast:
     def begin(self, node: str) -> None:
         """Say how this node is called; a disk that was copied from another has another's past."""
         self._node = node
+        self.runs.begin(node)
         if self._past.node != node:
             self._hours = Hours()
 
@@ -92,6 +99,7 @@ class KeptPast:
 
     def learn(self, newest: Newest, at: float) -> None:
         """Take what is seen at *at* (monotonic seconds); keep what was so for an hour."""
+        self.runs.learn(_of(newest, TrainingLogs), _of(newest, JobLogs))
         now = dict(sorted(seen(newest).items())[:MOST])
         kept = dict(self.numbers)
         for name, number in now.items():
@@ -112,7 +120,8 @@ class KeptPast:
 
     def close(self, patience_s: float = 0.5) -> bool:
         """Write what waits; return whether that was done in time. Not for the loop: it waits."""
-        return self._writer is None or self._writer.close(patience_s)
+        runs = self.runs.close(patience_s)
+        return runs and (self._writer is None or self._writer.close(patience_s))
 
     def behind(self, source: Source) -> Source:
         """Return the source of what is expected, with the past where nobody says anything."""

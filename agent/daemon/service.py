@@ -89,7 +89,10 @@ class Service:
         self._stop = asyncio.Event()
         self._hup = asyncio.Event()
         self._releasing = Releasing(parts.node, parts.keeping)
-        self._sampler = Sampler(parts.node, parts.sources, self._wanted, parts.log, parts.chance)
+        sources = tuple(parts.sources)
+        if parts.past is not None:
+            sources = parts.past.runs.behind(sources)
+        self._sampler = Sampler(parts.node, sources, self._wanted, parts.log, parts.chance)
         self._change = DriverChange(parts.node, self._look, self._releasing, parts.log)
         self._walker = Walker(
             parts.node,

@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -33,8 +33,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     `sequence` counts the walks on this node and never goes back. `running` is true from start to a
     stop in order: found at start, the one before did not end by itself. `released_until` (epoch
     seconds) is how long the driver is not to be opened. `kernel` is up to which record the kernel
-    log was read. `baselines` has a place, and nothing in it yet; `past` keeps what the node had in
-    a file of its own.
+    log was read. What the node had, and what its runs took, `past` and `runs` keep in files of
+    their own.
     """
 
     schema: Literal["gpudiag.state/1"] = SCHEMA
@@ -44,7 +44,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     released_until: float = 0.0
     kernel: Cursor | None = None
     incidents: dict[str, Opened] = {}
-    baselines: dict[str, Any] = {}
 
 
 def read(folder: Path) -> tuple[State, str | None]:

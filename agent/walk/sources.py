@@ -10,10 +10,10 @@ SOURCES: tuple[Source, ...] = (
     source(logs.collect),
     source(kernel.collect, period_s=FAST_S),
     source(progress.collect, period_s=FAST_S),
+    source(runs.collect),
     source(suspects.status),
     source(suspects.dumps),
     source(suspects.stood),
-    source(runs.collect),
 )
 
 
