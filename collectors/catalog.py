@@ -17,6 +17,7 @@ from collectors.gpu import (
     nvml,
     packages,
     pcie,
+    peer_paths,
     peermem,
     switches,
 )
@@ -39,7 +40,26 @@ from collectors.host import (
 )
 from collectors.jobs import expected, job_logs, nccl, node_reason, ranks, running
 from collectors.kernel import last_boot, log
-from collectors.network import cards, gids, ibping, interfaces, ping, ports, routes
+from collectors.network import (
+    bandwidth,
+    cards,
+    counters,
+    full_mtu,
+    gids,
+    ibping,
+    interface_settings,
+    interfaces,
+    links,
+    memlock,
+    neighbours,
+    ping,
+    ports,
+    rdma_nodes,
+    routes,
+    statistics,
+    subnet,
+    tcp,
+)
 
 Collect = Callable[..., Awaitable[Observation | Missing]]
 
@@ -74,18 +94,19 @@ def _shape(hint: Any) -> type[Observation]:  # noqa: ANN401 - a type expression
     return found
 
 
-# GPUs, counters and the kernel's word on them; what is slow to ask; what changes with an update.
-FAST_S, MINUTE_S, SLOW_S = 10.0, 60.0, 600.0
+# Links; GPUs, counters and the kernel's word on them; what is slow to ask; what changes with an
+# update.
+LINK_S, FAST_S, MINUTE_S, FIVE_MINUTES_S, SLOW_S = 1.0, 10.0, 60.0, 300.0, 600.0
 
 SOURCES: tuple[Source, ...] = (
     source(processes.collect),
     source(blocked.collect),
     source(holders.collect),
     source(running.collect),
-    source(ranks.collect),
-    source(job_logs.collect, period_s=FAST_S),
-    source(nccl.collect, period_s=MINUTE_S),
     source(expected.collect, period_s=SLOW_S),
+    source(ranks.collect),
+    source(nccl.collect, period_s=MINUTE_S),
+    source(job_logs.collect, period_s=FAST_S),
     source(node_reason.collect, period_s=SLOW_S),
     source(nvml.collect, period_s=FAST_S),
     source(health.collect, period_s=FAST_S),
@@ -109,6 +130,7 @@ SOURCES: tuple[Source, ...] = (
     source(packages.collect, period_s=SLOW_S),
     source(device_nodes.collect),
     source(pcie.collect),
+    source(peer_paths.collect, period_s=SLOW_S),
     source(peermem.collect, period_s=SLOW_S),
     source(fabric_manager.collect, period_s=SLOW_S),
     source(switches.collect, period_s=SLOW_S),
@@ -116,12 +138,23 @@ SOURCES: tuple[Source, ...] = (
     source(sensors.collect, period_s=MINUTE_S),
     source(events.collect, period_s=MINUTE_S),
     source(cards.collect, period_s=SLOW_S),
+    source(links.collect, period_s=LINK_S),
+    source(rdma_nodes.collect, period_s=SLOW_S),
     source(ports.collect, period_s=FAST_S),
+    source(counters.collect, period_s=FAST_S),
+    source(statistics.collect, period_s=MINUTE_S),
     source(gids.collect, period_s=SLOW_S),
-    source(interfaces.collect, period_s=FAST_S),
+    source(interface_settings.collect, period_s=MINUTE_S),
     source(routes.collect, period_s=MINUTE_S),
+    source(memlock.collect),
+    source(interfaces.collect, period_s=FAST_S),
     source(ibping.collect, active=True, period_s=MINUTE_S),
     source(ping.collect, active=True, period_s=MINUTE_S),
+    source(full_mtu.collect, active=True, period_s=MINUTE_S),
+    source(tcp.collect, active=True, period_s=MINUTE_S),
+    source(subnet.collect, active=True, period_s=FIVE_MINUTES_S),
+    source(neighbours.collect, active=True, period_s=SLOW_S),
+    source(bandwidth.collect, period_s=SLOW_S),
 )
 
 

@@ -26,6 +26,7 @@ from agent.daemon.kernel import Listening
 from agent.daemon.log import Limit, Log
 from agent.daemon.notify import Notify
 from agent.daemon.past import KeptPast
+from agent.daemon.probing import Probing
 from agent.daemon.releasing import Releasing
 from agent.daemon.sampler import Sampler, Shape, SourceState
 from agent.daemon.supervise import supervise
@@ -89,7 +90,8 @@ class Service:
         self._stop = asyncio.Event()
         self._hup = asyncio.Event()
         self._releasing = Releasing(parts.node, parts.keeping)
-        sources = tuple(parts.sources)
+        self._probing = Probing(parts.node, self._wanted)
+        sources = self._probing.behind(parts.sources)
         if parts.past is not None:
             sources = parts.past.runs.behind(sources)
         self._sampler = Sampler(parts.node, sources, self._wanted, parts.log, parts.chance)
@@ -135,6 +137,7 @@ class Service:
         services: list[Task] = [
             ("sources", self._sampler.run),
             ("walk", self._walker.run),
+            ("probes", self._probing.run),
             ("socket", endpoint.run),
             ("settings", self._reloading),
             ("housekeeping", self._housekeeping),

@@ -61,7 +61,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     `sample_s` is the distance of the two samples that a rate needs. `rules` are the site's own
     files of rules: name and text of each. `ask_driver` is a person's word that the driver is asked
-    whatever the kernel log says of it.
+    whatever the kernel log says of it. `patient` is that all peers are probed, however
+    long it takes; `bandwidth` that the ways to them are measured, which fills them.
     """
 
     peers: tuple[Peer, ...] = ()
@@ -71,3 +72,5 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     expect: Expect = Expect()
     rules: tuple[tuple[str, str], ...] = ()
     ask_driver: bool = False
+    patient: bool = False
+    bandwidth: bool = False

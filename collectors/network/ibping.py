@@ -21,7 +21,7 @@ from collectors.node.protocol import Node
 # -f: without it the tool sleeps a second after each ping. Three tries of 200 ms for each.
 OPTIONS = ("-f", "-c", "10", "-t", "200")
 DEADLINE_S = 8.0
-READER_S = 15.0
+READER_S = 18.0
 SAID_CAP = 200
 
 # 10 packets transmitted, 7 received, 30% packet loss, time 1800 ms

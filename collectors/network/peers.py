@@ -10,7 +10,7 @@ from collectors.facts.wanted import Peer
 from collectors.node.protocol import Node
 
 # Peers that do not answer cost seconds each; after this no new probe is begun.
-START_S = 6.0
+START_S = 9.0
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):

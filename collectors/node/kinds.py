@@ -33,16 +33,19 @@ KINDS: Mapping[str, Kind] = {
     # These two wait for a lock of the process that they ask about, and it may be a stuck one.
     "environ": Kind(resource="proc-memory", privileged=True, files=True),
     "blocked": Kind(resource="proc-stack", privileged=True, files=True),
-    # A home may lie on a file server that is gone.
-    "nccl_conf": Kind(resource="nccl-conf", privileged=True),
     # What a job writes may lie on a file server that is gone.
     "job_logs": Kind(resource="job-logs", privileged=True),
     "job_log": Kind(resource="job-log:{device}", privileged=True),
     "dumps": Kind(resource="dumps", privileged=True),
     "activity": Kind(resource="proc", privileged=True),
+    # A home may lie on a file server that is gone.
+    "nccl_conf": Kind(resource="nccl-conf", privileged=True),
     "ras": Kind(resource="ras"),
     "nvml": Kind(child="nvml", resource="nvml"),
     "nvml_health": Kind(child="nvml", resource="nvml"),
+    # It keeps a descriptor for each file that it reads, and the socket on which the kernel tells.
+    "links": Kind(resource="links", files=True),
+    "rdma_nodes": Kind(resource="files"),
     "clock": Kind(resource="files"),
     # Sites keep /etc/slurm on a network file system, whose server may be gone.
     "scheduled": Kind(resource="scheduled", files=True),
@@ -53,6 +56,10 @@ KINDS: Mapping[str, Kind] = {
     "device_nodes": Kind(resource="device_nodes"),
     "interfaces": Kind(child="interfaces", resource="interfaces"),
     "ibping": Kind(resource="ibping", privileged=True),
+    "sminfo": Kind(resource="subnet", privileged=True),
+    "neighbours": Kind(resource="subnet", privileged=True),
+    "tcp": Kind(resource="tcp"),
+    "acs": Kind(resource="pci", privileged=True),
     "bmc_info": Kind(resource="bmc", privileged=True),
     "bmc_sensors": Kind(resource="bmc", privileged=True),
     "bmc_sel": Kind(resource="bmc", privileged=True),

@@ -8,6 +8,12 @@ FOLDERS = ("/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin", "/usr/lo
 TOOLS = (
     "ibping",
     "ping",
+    "ibnetdiscover",
+    "ib_write_bw",
+    "iperf3",
+    "all_reduce_perf",
+    "ip",
+    "ethtool",
     "scontrol",
     "docker",
     "podman",

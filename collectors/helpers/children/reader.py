@@ -4,6 +4,7 @@ import json
 import sys
 
 from collectors.helpers.children import (
+    acs,
     bmc,
     driver,
     files,
@@ -11,13 +12,16 @@ from collectors.helpers.children import (
     job_logs,
     kernel,
     last_boot,
+    links,
     loop,
     nccl_conf,
     network,
     processes,
     ras,
+    rdma,
     scheduled,
     storage,
+    tcp,
     tools,
     unit,
 )
@@ -28,8 +32,11 @@ OWN: loop.Verbs = {
     "log_tail": files.log_tail,
     "device_nodes": driver.device_nodes,
     "clock": host.clock,
+    "links": links.links,
+    "rdma_nodes": rdma.rdma_nodes,
     "scheduled": scheduled.scheduled,
     "ras": ras.ras,
+    "tcp": tcp.tcp,
     "statfs": storage.statfs,
     "statfs_local": storage.statfs_local,
 }
@@ -50,6 +57,9 @@ PRIVILEGED: loop.Verbs = {
     "activity": processes.activity,
     "nccl_conf": nccl_conf.nccl_conf,
     "ibping": network.ibping,
+    "sminfo": network.sminfo,
+    "neighbours": network.neighbours,
+    "acs": acs.acs,
     "statfs_root": storage.statfs_root,
     "smart": storage.smart,
     "bmc_info": bmc.bmc_info,

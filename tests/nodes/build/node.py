@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.nodes.build import bmc, board, gpus, host, network, scenario
+from tests.nodes.build import bmc, board, gpus, host, network, probes, scenario
 from tests.nodes.build.bmc import Bmc
 from tests.nodes.build.board import Before
 from tests.nodes.build.folder import Folder, Json
@@ -128,6 +128,9 @@ class Node:
             folder, [h.pid for h in self.holders if "RANK" in dict(h.environ)], self.memlock
         )
         network.peers(folder, self.peers, self.expect)
+        if self.peers:
+            probes.over_ip(folder, self.peers, self.nics)
+            probes.fabric(folder, self.ports)
         self._board(folder)
         for change in self.last:
             change(folder)

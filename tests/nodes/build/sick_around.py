@@ -96,6 +96,8 @@ def unseen_as_user() -> Node:
             folder.silence(kind, denied(kind))
         for drive in node.drives:
             folder.silence("smart", denied("smart"), {"device": drive.name})
+        folder.silence("acs", denied("acs"))
+        folder.silence("module", denied("module"), {"device": "eno1"})
         folder.first.kmsg.clear()
         targets = [str(peer.lid) for peer in node.peers]
         for target in targets:
@@ -103,5 +105,8 @@ def unseen_as_user() -> Node:
             closed = "ibping: iberror: failed: Failed to open '(null)' port '0'\n"
             folder.command(*argv, stderr=closed, status=1)
         folder.silence("ibping", denied("ibping"), {"targets": targets})
+        devices = {"devices": [port.device for port in node.ports]}
+        for kind in ("sminfo", "neighbours"):
+            folder.silence(kind, denied(kind), devices)
 
     return node.also(user)
