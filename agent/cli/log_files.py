@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader, FileIO
 from pathlib import Path
 
+from agent.cli.dump_files import taken
 from agent.cli.errors import Mistake, say
 from agent.cli.log_order import ordered
 from agent.cli.rotated import Joined, by_file
@@ -16,6 +17,7 @@ from agent.walk.jobs import jobs
 from agent.walk.report import build
 from agent.walk.walked import Walked
 from collectors.facts.observation import Cause, Missing
+from collectors.jobs.flight_recorder import FlightDumps
 from collectors.logs.pieces import pieces
 from collectors.logs.unpack import Damaged, blocks
 from diagnostics.check import Result, Seen
@@ -38,15 +40,18 @@ def diagnose(files: Sequence[str]) -> Document:
     logs: list[LogSeen] = []
     joined: list[Joined] = []
     unread = Unread()
-    for group in ordered(files):
+    dumps, texts = taken(files)
+    for group in ordered(texts):
         if (read := _read(group, unread)) is not None:
             logs.append(read[0])
             joined.append(read[1])
-    for mistake in unread.mistakes[: None if logs else -1]:
+    told = bool(logs or dumps.dumps or dumps.unseen)
+    for mistake in unread.mistakes[: None if told else -1]:
         say(mistake.what, mistake.hint)
-    if not logs:
+    if not told:
         raise unread.mistakes[-1]
-    return document_of(TrainingLogs(logs=tuple(logs), unseen=tuple(unread.missing)), joined)
+    seen = TrainingLogs(logs=tuple(logs), unseen=tuple(unread.missing))
+    return document_of(seen, joined, dumps)
 
 
 class Unread:
@@ -104,11 +109,13 @@ def _opened(file: str) -> AbstractContextManager[BufferedReader]:
     return Path(file).open("rb")
 
 
-def document_of(seen: TrainingLogs, joined: Sequence[Joined] = ()) -> Document:
+def document_of(
+    seen: TrainingLogs, joined: Sequence[Joined] = (), dumps: FlightDumps | None = None
+) -> Document:
     """Judge the text; stages that it says nothing of are listed without a check."""
     before = chained([(log.name, log.curve) for log in seen.logs])
     told: Seen = {TrainingLogs: seen, RunsBefore: before}
-    said = {"training": tuple(check.run(told) for check in OF_TEXT)}
+    said = {"training": (*(check.run(told) for check in OF_TEXT), *_dumped(dumps))}
     said["driver"] = tuple(_driver(seen))
     kernel = (log.kernel for log in seen.logs if log.kernel is not None)
     said["network"] = tuple(link_flaps.run({KernelSymptoms: one}) for one in kernel)
@@ -119,6 +126,14 @@ def document_of(seen: TrainingLogs, joined: Sequence[Joined] = ()) -> Document:
     ]
     # What could not be read is the whole subject here: it is unknown, as with --strict.
     return build(walked, None, started=None, seconds=None, strict=True)
+
+
+def _dumped(dumps: FlightDumps | None) -> Iterator[Result]:
+    """Judge the flight recorder's dumps, where there are any."""
+    if dumps is not None and (dumps.dumps or dumps.unseen):
+        from diagnostics.checks.training.flight_recorder import flight_recorder  # noqa: PLC0415 - what it knows of GPUs costs each other start
+
+        yield flight_recorder.run({FlightDumps: dumps})
 
 
 def _driver(seen: TrainingLogs) -> Iterator[Result]:

@@ -9,17 +9,13 @@ import msgspec
 from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Held, HeldDevices, owner
+from collectors.facts.processes import Process, ProcessTable
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
 DEVICES = "/dev/nvidia[0-9]*"
-STATS = "/proc/[0-9]*/stat"
 MOST_RANKS = 256
-TICKS_S = 100.0
 
-# 218741 (pt_main_thread) R 218734 218741 218734 0 -1 4194304 9120 0 0 0 51321 803 0 0 20 ...
-STAT = re.compile(r"(\d{1,10}) \((.*)\) (\w) (\d{1,10}) (.*)", re.DOTALL)
-START = 17
 # Without a GPU, ranks are sought among those whose name is an interpreter's or PyTorch's.
 PYTHON = re.compile(r"python[\d.]*|pt_main_thread|pt_elastic\S*")
 
@@ -58,41 +54,42 @@ class LocalRanks(Observation, frozen=True, kw_only=True):
         return {name: tuple(ranks) for name, ranks in found.items()}
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What the stat file of a process says."""
-
-    comm: str
-    state: str
-    parent: int
-    start_s: float
-
-
 def job_of(rank: Rank) -> str:
     """Return what its job is called: `88123`, or `pid 4120` where no scheduler names it."""
     return rank.job or f"pid {rank.launcher or rank.pid}"
 
 
-async def collect(node: Node, wanted: Wanted) -> LocalRanks | Missing:
+async def collect(
+    node: Node, wanted: Wanted, processes: ProcessTable | Missing
+) -> LocalRanks | Missing:
     """Ask for the environment of those who hold a GPU, else of what may be a rank."""
     del wanted
-    seen = await node.files(STATS, names=(DEVICES,), cap=4096)
+    if isinstance(processes, Missing):
+        return processes
+    seen = await node.files(names=(DEVICES,))
     if isinstance(seen, Missing):
         return seen
-    table = {int(pid): stat for (pid,), text in seen.match(STATS) if (stat := parse(text))}
+    table = {one.pid: one for one in processes.processes}
     held = await _held(node, seen)
     if isinstance(held, Missing):
         return held
     pids = list(held) if seen.names(DEVICES) else _likely(table)
+    environs = await _environs(node, pids[:MOST_RANKS])
+    if isinstance(environs, Missing):
+        return environs
+    return LocalRanks(ranks=joined(table, held, environs))
+
+
+async def _environs(node: Node, pids: list[int]) -> dict[int, dict[str, str]] | Missing:
     if not pids:
-        return LocalRanks()
-    answer = await node.ask("environ", deadline_s=3.0, pids=pids[:MOST_RANKS])
+        return {}
+    answer = await node.ask("environ", deadline_s=3.0, pids=pids)
     if isinstance(answer, Missing):
         return answer
     try:
-        environs = msgspec.convert(answer, dict[str, dict[str, str]])
+        return msgspec.convert(answer, dict[int, dict[str, str]], strict=False)
     except msgspec.ValidationError as problem:
         return Missing(what="environ", cause=Cause.GARBLED, detail=str(problem))
-    return LocalRanks(ranks=joined(table, held, {int(k): v for k, v in environs.items()}))
 
 
 async def _held(node: Node, seen: Files) -> dict[int, Held] | Missing:
@@ -107,23 +104,12 @@ async def _held(node: Node, seen: Files) -> dict[int, Held] | Missing:
         return Missing(what="holders", cause=Cause.GARBLED, detail=str(problem))
 
 
-def _likely(table: Mapping[int, Seen]) -> list[int]:
+def _likely(table: Mapping[int, Process]) -> list[int]:
     return [pid for pid, seen in table.items() if PYTHON.fullmatch(seen.comm)]
 
 
-def parse(text: str) -> Seen | None:
-    """Return what a stat line says; the name may hold anything and ends at the last `) `."""
-    hit = STAT.fullmatch(text.strip())
-    rest = hit[5].split() if hit else []
-    if hit is None or len(rest) <= START or not rest[START].isdigit():
-        return None
-    return Seen(
-        comm=hit[2], state=hit[3], parent=int(hit[4]), start_s=int(rest[START][:15]) / TICKS_S
-    )
-
-
 def joined(
-    table: Mapping[int, Seen],
+    table: Mapping[int, Process],
     held: Mapping[int, Held],
     environs: Mapping[int, Mapping[str, str]],
 ) -> tuple[Rank, ...]:
@@ -137,16 +123,16 @@ def joined(
 
 
 def _inherited(
-    pid: int, table: Mapping[int, Seen], environs: Mapping[int, Mapping[str, str]]
+    pid: int, table: Mapping[int, Process], environs: Mapping[int, Mapping[str, str]]
 ) -> bool:
-    above = environs.get(table[pid].parent, {})
+    above = environs.get(table[pid].ppid, {})
     return all(above.get(name) == environs[pid].get(name) for name in ("RANK", "WORLD_SIZE"))
 
 
 def _rank(
     pid: int,
-    seen: Seen,
-    table: Mapping[int, Seen],
+    seen: Process,
+    table: Mapping[int, Process],
     held: Held | None,
     environ: Mapping[str, str],
 ) -> Rank:
@@ -168,10 +154,10 @@ def _rank(
     )
 
 
-def _above(pid: int, table: Mapping[int, Seen]) -> Iterable[int]:
+def _above(pid: int, table: Mapping[int, Process]) -> Iterable[int]:
     """Yield parent, grandparent ... but for the first process of all."""
     for _ in range(16):
-        if pid not in table or (pid := table[pid].parent) <= 1:
+        if pid not in table or (pid := table[pid].ppid) <= 1:
             return
         yield pid
 

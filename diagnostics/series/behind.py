@@ -27,6 +27,7 @@ class Behind(msgspec.Struct, frozen=True, kw_only=True):
     waiting: tuple[int, ...]
     silent: bool = False
     since_ns: int | None = None
+    job: str | None = None
 
 
 class Differs(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +37,7 @@ class Differs(msgspec.Struct, frozen=True, kw_only=True):
     desc: str
     sequence: int
     calls: Mapping[str, tuple[int, ...]]
+    job: str | None = None
 
 
 # How far a rank came in a group: the first operation that it has not seen the end of, and whether
@@ -45,17 +47,16 @@ Place = tuple[int, bool]
 
 def behind(dumps: Sequence[Dump]) -> list[Behind]:
     """Return who is behind and waits for nobody that is behind elsewhere, by rank."""
-    found: dict[int, Behind] = {}
-    waits_for: dict[int, set[int]] = {}
+    found: dict[tuple[str | None, int], Behind] = {}
+    waiting: set[tuple[str | None, int]] = set()
     for members in _groups(dumps):
         for one in _in_group(members):
-            for rank in one.waiting:
-                waits_for.setdefault(rank, set()).add(one.rank)
-            best = found.get(one.rank)
+            waiting.update((one.job, rank) for rank in one.waiting)
+            best = found.get((one.job, one.rank))
             if best is None or len(one.waiting) > len(best.waiting):
-                found[one.rank] = one
-    roots = [one for rank, one in found.items() if not waits_for.get(rank)]
-    return sorted(roots, key=lambda one: one.rank)
+                found[one.job, one.rank] = one
+    roots = [one for key, one in found.items() if key not in waiting]
+    return sorted(roots, key=lambda one: (one.job or "", one.rank))
 
 
 def differing(dumps: Sequence[Dump]) -> list[Differs]:
@@ -71,8 +72,9 @@ def differing(dumps: Sequence[Dump]) -> list[Differs]:
         if odd:
             first = min(odd)
             calls = {name: tuple(sorted(set(r))) for name, r in by_sequence[first].items()}
-            group = members[0][1]
-            found.append(Differs(group=group.name, desc=group.desc, sequence=first, calls=calls))
+            dump, group = members[0]
+            told = Differs(group=group.name, desc=group.desc, sequence=first, calls=calls)
+            found.append(msgspec.structs.replace(told, job=dump.job))
     return sorted(found, key=lambda one: (one.group, one.sequence))
 
 
@@ -140,6 +142,7 @@ def _named(
             waiting=tuple(sorted(others)),
             silent=silent,
             since_ns=call.created_ns if call else None,
+            job=members[0][0].job,
         )
         for rank in late
     ]

@@ -1,6 +1,6 @@
 """Which rank the others wait for, by the dumps of PyTorch's flight recorder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
@@ -42,7 +42,7 @@ def flight_recorder(
     known = {} if isinstance(ranks, Missing) else {r.pid: r for r in ranks.ranks}
     late, other = behind(seen.dumps), differing(seen.dumps)
     for one in late:
-        dump = next((d for d in seen.dumps if d.rank == one.rank), None)
+        dump = next((d for d in seen.dumps if (d.job, d.rank) == (one.job, one.rank)), None)
         rank = known.get(dump.pid or 0) if dump else None
         yield _missing(one, dump, rank, seen, places, health)
     for differs in other:
@@ -62,7 +62,7 @@ def _missing(  # noqa: PLR0917 - who, by which dump, and all that is known of it
     health: GpuHealth | Missing,
 ) -> Statement:
     gpus = by_minor(health)
-    others = next((d.source for d in seen.dumps if d.rank in one.waiting), "")
+    others = _source(seen, one.job, one.waiting)
     return found(
         "rank_missing",
         "warning" if one.silent else "critical",
@@ -90,6 +90,10 @@ def _missing(  # noqa: PLR0917 - who, by which dump, and all that is known of it
     )
 
 
+def _source(seen: FlightDumps, job: str | None, ranks: Sequence[int]) -> str:
+    return next((d.source for d in seen.dumps if d.job == job and d.rank in ranks), "")
+
+
 def _variant(one: Behind) -> str:
     return "silent" if one.silent else "unended" if one.entered else ""
 
@@ -106,13 +110,13 @@ def _did(one: Behind) -> str:
 def _desync(differs: Differs, seen: FlightDumps) -> Statement:
     told = ", ".join(f"{listed(ranks)} {name}" for name, ranks in sorted(differs.calls.items()))
     few = min(differs.calls.values(), key=len)
-    source = next((dump.source for dump in seen.dumps if dump.rank in few), "")
+    source = _source(seen, differs.job, few)
     return found(
         "nccl_collective_desync",
         "critical",
-        Subject(kind="rank", name=str(few[0]), rank=few[0])
+        Subject(kind="rank", name=str(few[0]), rank=few[0], job=differs.job)
         if len(few) == 1
-        else Subject(kind="node", name="node", ranks=few),
+        else Subject(kind="job", name=differs.job or "job", ranks=few, job=differs.job),
         "as operation {sequence} of process group {group} ranks called different things: {told}",
         Evidence(source=source, values={"group": differs.group, "operation": differs.sequence}),
         sequence=differs.sequence,

@@ -38,20 +38,29 @@ def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
     not come to the collective that all others wait in. NCCL's count and the flight recorder, where
     there are any, are believed first.
     """
-    named = not isinstance(dumps, Missing) and bool(behind(dumps.dumps))
-    named |= not isinstance(status, Missing) and any(r.communicators for r in status.reports)
+    named = _named_by_others(dumps, status)
     suspects = [job for job in progress.jobs if job.settled]
     if suspects and isinstance(places, Missing):
         yield Unseen(missing=places)
     for job in suspects:
         for number, what in sorted(_named(job, local, places, health).items()):
-            if named and what.kind not in ("dead", "stopped"):
+            if job.job in named and what.kind not in ("dead", "stopped"):
                 continue
             yield _finding(job, number, what, local, health)
     if not progress.jobs:
         yield NotApplicable(why=NONE_HERE)
     elif not suspects:
         yield Well(f"none of {len(local.ranks)} ranks is waited for")
+
+
+def _named_by_others(dumps: FlightDumps | Missing, status: RasStatus | Missing) -> set[str | None]:
+    """Return the jobs of which NCCL or the flight recorder has told."""
+    named: set[str | None] = set()
+    if not isinstance(dumps, Missing):
+        named |= {one.job for one in behind(dumps.dumps)}
+    if not isinstance(status, Missing):
+        named |= {report.job for report in status.reports if report.communicators}
+    return named
 
 
 def _named(
