@@ -13,6 +13,7 @@ from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.network.counters import Counting, PortCounters
 from collectors.network.links import LinkHistory, Watching
+from collectors.network.optics import Looking, Optics
 from collectors.network.statistics import EthernetStatistics, Sampling
 from collectors.node.protocol import Node
 
@@ -33,6 +34,7 @@ class Alarm:
             LinkHistory: self._collect,
             PortCounters: Counting().collect,
             EthernetStatistics: Sampling().collect,
+            Optics: Looking().collect,
         }
         return tuple(
             msgspec.structs.replace(one, collect=going_on.get(one.shape, one.collect))

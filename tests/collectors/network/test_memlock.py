@@ -64,11 +64,9 @@ def test_any_text_is_a_limit_or_none(text: str) -> None:
 def test_a_real_process_is_read() -> None:
     """The limit that a process was started with is the one that /proc tells of it."""
 
-    def lower() -> None:
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
-
     argv = [sys.executable, "-c", "import sys; sys.stdin.read()"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, preexec_fn=lower) as process:
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as process:
+        resource.prlimit(process.pid, resource.RLIMIT_MEMLOCK, (65536, 65536))
 
         async def look() -> Files:
             node = Live()
