@@ -78,6 +78,17 @@ class Nic:
     mii: str = "up"
     statistics: Mapping[str, int] = field(default_factory=dict)
     rises: Mapping[str, int] = field(default_factory=dict)
+    celsius: float = 44.5
+
+    def module(self) -> str:
+        """Return what its module says."""
+        lines = {"Vendor PN": "FS-100G-SR4", "Module temperature": self.celsius}
+        lines |= {"Module temperature high alarm threshold": 75.0}
+        lines |= {"Module temperature high warning threshold": 70.0}
+        return "".join(
+            f"\t{name:<42}: {value}{'' if isinstance(value, str) else ' degrees C'}\n"
+            for name, value in lines.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,8 @@ def statistics(folder: Folder, listed: Sequence[Nic]) -> None:
             text = "".join(f"     {name}: {value}\n" for name, value in lines.items())
             argv = ("ethtool", "-S", nic.name)
             folder.command(*argv, stdout=f"NIC statistics:\n{text}", seconds=0.0)
+            said = {"status": 0, "stdout": nic.module(), "stderr": ""}
+            folder.answer("module", said, {"device": nic.name}, seconds=0.02)
             for second in counted.SECONDS if nic.rises else ():
                 later = {name: n + second * nic.rises.get(name, 0) for name, n in lines.items()}
                 text = "".join(f"     {name}: {value}\n" for name, value in later.items())

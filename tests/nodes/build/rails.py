@@ -190,6 +190,11 @@ def pause_storm() -> Node:
     return change_nic(node, "rail1", statistics=counted)
 
 
+def hot_module() -> Node:
+    """The module of one rail is hotter than it may be."""
+    return change_nic(roce(), "rail4", celsius=78.2)
+
+
 def locked() -> Node:
     """The ranks of a job may lock what a login shell may."""
     return replace(training(infiniband()), memlock="8388608")
@@ -220,6 +225,7 @@ SICK = {
     "rail-small-mtu": small_mtu,
     "rail-no-gid": no_gid,
     "rail-pause-storm": pause_storm,
+    "rail-hot-module": hot_module,
     "rail-memlock": locked,
     "rail-acs-redirect": redirected,
     "rail-down": down,
