@@ -43,7 +43,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     Reads only. HUP reads the settings anew, TERM ends it within 5 s. It belongs to systemd
     (deploy/systemd/gpudiag-agent.service); a person looks with `gpudiag status`.
     """
-    from agent.daemon import endpoint, keeping, kernel, log, past, peer  # noqa: PLC0415 - the daemon's alone
+    from agent.daemon import alarm, endpoint, keeping, kernel, log, past, peer  # noqa: PLC0415 - the daemon's alone
     from agent.daemon.service import Parts, Service  # noqa: PLC0415 - same
     from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
 
@@ -60,10 +60,11 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     listening = endpoint.bind(Path(path))
     said, limit = log.configure()
     kept, had = keeping.Keeping(place), past.KeptPast(place)
+    bell = alarm.Alarm()
     reporting = _reporting(node, settings, place, said)
     parts = Parts(
         node=node,
-        sources=kernel.following(SOURCES),
+        sources=bell.behind(kernel.following(SOURCES, kept.state.kernel, kept.heard)),
         settings=settings,
         read=read,
         keeping=kept,
@@ -74,6 +75,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
         chance=random.Random(),  # noqa: S311 - spreads agents over time, keeps no secret
         reporting=reporting,
         past=had,
+        alarm=bell,
     )
 
     async def whole() -> None:

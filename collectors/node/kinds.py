@@ -60,6 +60,7 @@ KINDS: Mapping[str, Kind] = {
     "neighbours": Kind(resource="subnet", privileged=True),
     "tcp": Kind(resource="tcp"),
     "acs": Kind(resource="pci", privileged=True),
+    "module": Kind(resource="module:{device}", privileged=True),
     "bmc_info": Kind(resource="bmc", privileged=True),
     "bmc_sensors": Kind(resource="bmc", privileged=True),
     "bmc_sel": Kind(resource="bmc", privileged=True),

@@ -31,7 +31,7 @@ WAIT_S = 20.0
 # Resources that bear one question at a time, whichever program of ours asks.
 ONE_AT_A_TIME = ("nvml", "bmc", "smart")
 # They go on reading where they stopped, or keep files open, so that they keep their helper.
-KEPT = ("kernel_log", "kernel_news")
+KEPT = ("kernel_log", "kernel_news", "links")
 
 
 def child_argv(name: str) -> tuple[str, ...]:
