@@ -11,9 +11,9 @@ SOURCES: tuple[Source, ...] = (
     source(kernel.collect, period_s=FAST_S),
     source(progress.collect, period_s=FAST_S),
     source(runs.collect),
-    source(suspects.status),
-    source(suspects.dumps),
-    source(suspects.stood),
+    source(suspects.status, period_s=FAST_S),
+    source(suspects.dumps, period_s=FAST_S),
+    source(suspects.stood, period_s=FAST_S),
 )
 
 
