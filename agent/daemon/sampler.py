@@ -15,11 +15,12 @@ from agent.daemon.log import Log
 from agent.daemon.supervise import supervise
 from agent.walk.walk import BUDGET_S, collected
 from collectors.catalog import Source
+from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
-# What a collector must be told may be this old: the kernel log, before the driver is asked.
+# Before the driver is asked, the kernel log may be this old.
 TOLD_S = 2.0
 STALE_AFTER = 2.0
 SLOWEST_S = 300.0
@@ -127,13 +128,18 @@ class Sampler:
         async with track.lock:
             if track.seen is not None and self._node.monotonic() - track.taken < within_s:
                 return track.seen
-            told = [
-                await self.look(self.tracks[shape], within_s=TOLD_S) for shape in track.source.after
-            ]
+            told = [await self._told(track, shape) for shape in track.source.after]
             seen = await collected(track.source, self._node, self._wanted(), told, BUDGET_S)
             track.seen, track.taken = seen, self._node.monotonic()
             self._count(track, seen)
             return seen
+
+    async def _told(self, track: Track, shape: Shape) -> Observation | Missing:
+        """Return what *track* must be told: anew where it is due before that one asks again."""
+        other = self.tracks[shape]
+        period = other.source.period_s
+        soon = period - min(period, track.source.period_s) / 2
+        return await self.look(other, within_s=TOLD_S if shape is KernelLog else soon)
 
     def _count(self, track: Track, seen: Observation | Missing) -> None:
         if isinstance(seen, Missing) and seen.cause in FAILING:

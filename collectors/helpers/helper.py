@@ -10,6 +10,9 @@ from collectors.facts.observation import Cause, Missing
 from collectors.helpers.link import TERM_S, Link, Unreachable
 from collectors.helpers.turn import Turn
 
+# Two, where one would do for what hangs as a whole: the first that hangs in a call of the driver
+# tells by that on which GPU, and it takes a second to ask all others and leave that one out. Where
+# it hangs too, the driver itself does, and nothing is to be had from a third.
 MOST_STUCK = 2
 
 Open = Callable[[], Awaitable[Link]]

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import cast
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -16,6 +16,7 @@ from aggregator.wire import Report
 
 Key = tuple[str, str, int]
 Answer = tuple[int, bytes]
+P = TypeVar("P", bound="Proxy")
 LOST = 0, b""
 PASSED_ON = ("Authorization", "Content-Type", "Content-Encoding")
 
@@ -127,9 +128,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def proxy(upstream: int) -> Iterator[Proxy]:
+def proxy(upstream: int, kind: type[P] = Proxy) -> Iterator[P]:  # type: ignore[assignment]  # mypy knows no default of a type variable
     """Stand before a port for as long as the block."""
-    with Proxy(upstream) as one:
+    with kind(upstream) as one:
         thread = threading.Thread(target=one.serve_forever, daemon=True)
         thread.start()
         try:

@@ -5,6 +5,7 @@ answer; it forks, and says the pid. It asks nothing of the machine itself, so th
 helper started as a program of its own costs 8 MiB, a forked one about 2.
 """
 
+import ctypes
 import gc
 import json
 import os
@@ -15,6 +16,11 @@ from typing import BinaryIO, cast
 
 from collectors.helpers.children import interfaces, loop, reader, tools
 
+# mallopt(3): by itself the C library raises this bound to the largest piece that was ever freed, up
+# to 32 MiB, and keeps below it what a helper needed for one long answer.
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
+KEPT_BYTES = 64 << 10
+
 VERBS: loop.Verbs = {**reader.VERBS, **interfaces.VERBS}
 
 
@@ -23,6 +29,7 @@ def main() -> int:
     tools.given = json.loads(sys.argv[1]) if sys.argv[1:] else {}
     # Ended helpers are nobody's to wait for here; who asked for one watches it by a pidfd.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    _give_back()
     # The collector would write into every page that is shared.
     gc.freeze()
     with socket.socket(fileno=0) as control:
@@ -34,6 +41,13 @@ def main() -> int:
                 _answer(control, handles[0])
             os.close(handles[0])
             control.sendall(b"%d\n" % pid)
+
+
+def _give_back() -> None:
+    """Have every helper give memory back that it does not need any more."""
+    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        mallopt(MMAP_THRESHOLD, KEPT_BYTES)
+        mallopt(TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def _answer(control: socket.socket, handle: int) -> None:

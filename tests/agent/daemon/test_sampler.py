@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from agent.daemon.sampler import SLOWEST_S, Sampler
+from agent.walk.sources import SOURCES
 from collectors.catalog import Source
+from collectors.facts.answers import Files
+from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
 from tests.agent.daemon.virtual import Said, Still, every, for_a_while, virtually
@@ -163,8 +166,12 @@ def test_an_answer_that_nothing_is_there_is_no_failure() -> None:
     assert ([], True) == (said.lines, len(ill.at) >= 29)
 
 
-def test_what_a_collector_is_told_is_fresh() -> None:
-    """The log is read no longer than 2 s before the driver is asked, whatever its own period."""
+@pytest.mark.parametrize(("shape", "most"), [(KernelLog, 2.0), (Slow, 55.0)])
+def test_what_a_collector_is_told_is_fresh(shape: type, most: float) -> None:
+    """The log is read no longer than 2 s before the driver is asked, whatever its own period.
+
+    Anything else is no older than its period, and not looked at twice in it.
+    """
     told: list[float] = []
     slow = Looks(lambda _: Slow())
 
@@ -174,12 +181,13 @@ def test_what_a_collector_is_told_is_fresh() -> None:
         return Quick()
 
     async def main() -> None:
-        one = sampler(Said(), every(slow, Slow, 60.0), every(driver, Quick, 10.0, Slow))
+        one = sampler(Said(), every(slow, shape, 60.0), every(driver, Quick, 10.0, shape))
         await for_a_while(one.run(), 600.0)
 
     virtually(main)
 
-    assert (True, True) == (len(told) >= 59, max(told) <= 2.0)
+    often = 62 if shape is KernelLog else 12
+    assert (True, True, True) == (len(told) >= 59, max(told) <= most, len(slow.at) <= often)
 
 
 def test_probes_are_left_to_the_walk() -> None:
@@ -232,3 +240,23 @@ def test_what_several_are_told_is_looked_at_once() -> None:
     virtually(main)
 
     assert 60 <= len(log.at) <= 62
+
+
+def test_all_processes_are_read_once_in_30_s() -> None:
+    """/proc/PID/stat of everything is the dearest that is read: one question, whoever is told."""
+    asked: list[float] = []
+    stat = "900 (sshd) S 1 900 900 0 -1 4194560 0 0 0 0 9 4 0 0 20 0 1 0 813"
+
+    class Counted(Still):
+        async def files(self, *patterns: str, **_: Any) -> Files | Missing:
+            asked.extend([self.monotonic()] * patterns.count("/proc/[0-9]*/stat"))
+            texts = {"/proc/900/stat": stat, "/proc/uptime": "1400.21 90.00\n"}
+            return Files(texts=texts, errors={})
+
+    async def main() -> None:
+        chance = random.Random(5)  # noqa: S311 - the same at each run
+        await for_a_while(Sampler(Counted(), SOURCES, Wanted, Said(), chance).run(), 600.0)
+
+    virtually(main)
+
+    assert (True, True) == (20 <= len(asked) <= 23, asked[-1] > 560.0)
