@@ -43,7 +43,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     Reads only. HUP reads the settings anew, TERM ends it within 5 s. It belongs to systemd
     (deploy/systemd/gpudiag-agent.service); a person looks with `gpudiag status`.
     """
-    from agent.daemon import alarm, endpoint, keeping, kernel, log, past, peer  # noqa: PLC0415 - the daemon's alone
+    from agent.daemon import alarm, endpoint, jobs, keeping, kernel, log, past, peer  # noqa: PLC0415 - the daemon's alone
     from agent.daemon.service import Parts, Service  # noqa: PLC0415 - same
     from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
 
@@ -64,7 +64,9 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     reporting = _reporting(node, settings, place, said)
     parts = Parts(
         node=node,
-        sources=bell.behind(kernel.following(SOURCES, kept.state.kernel, kept.heard)),
+        sources=jobs.Jobs(bell.ring).behind(
+            bell.behind(kernel.following(SOURCES, kept.state.kernel, kept.heard))
+        ),
         settings=settings,
         read=read,
         keeping=kept,

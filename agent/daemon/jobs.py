@@ -16,11 +16,11 @@ from agent.walk.progress import Watching
 from agent.walk.suspects import Asking
 from collectors.catalog import Source
 from collectors.facts.observation import Missing
+from collectors.facts.processes import ProcessTable
 from collectors.facts.wanted import Wanted
 from collectors.jobs.job_logs import JobLog, JobLogs, Piece
 from collectors.jobs.job_logs import piece as part_of
 from collectors.jobs.ranks import LocalRanks
-from collectors.jobs.ranks import collect as ranks_now
 from collectors.jobs.ras import RasStatus
 from collectors.logs.pieces import pieces, sliced
 from collectors.node.protocol import Node
@@ -31,7 +31,6 @@ from diagnostics.series.progress import JobProgress
 
 # A piece is a MiB, and a log may take one a second; after a pause no more than these at once.
 MOST_AT_ONCE = 10
-EACH_S = 25.0
 
 
 class Followed:
@@ -118,22 +117,6 @@ class Logs:
         return followed
 
 
-class Seldom:
-    """Looks for ranks twice a minute, however often it is asked: that reads every process."""
-
-    def __init__(self) -> None:
-        self._seen: tuple[float, LocalRanks] | None = None
-
-    async def collect(self, node: Node, wanted: Wanted) -> LocalRanks | Missing:
-        """Return the ranks as they were at most half a minute ago."""
-        now = node.monotonic()
-        if self._seen is not None and now - self._seen[0] < EACH_S:
-            return self._seen[1]
-        seen = await ranks_now(node, wanted)
-        self._seen = None if isinstance(seen, Missing) else (now, seen)
-        return seen
-
-
 class Jobs:
     """Remembers what a walk on its own cannot: logs so far, when each job moved, who was asked."""
 
@@ -145,7 +128,6 @@ class Jobs:
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return *sources* with those of jobs as ones that go on where they stopped."""
         going_on = {
-            LocalRanks: Seldom().collect,
             TrainingLogs: Logs().collect,
             JobProgress: self._progress,
             RasStatus: Asking().collect,
