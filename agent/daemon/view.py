@@ -46,10 +46,9 @@ def restricted(document: dict[str, Any], uid: int, known: Owners) -> dict[str, A
     shown = [f for f in document["findings"] if _may_see(f["subject"], uid, known)]
     ids = {finding["id"] for finding in shown}
     closed = {f["check"] for f in document["findings"] if f["id"] not in ids}
+    by_id = {finding["id"]: finding for finding in shown}
     incidents = [
-        {**incident, "consequences": [c for c in incident["consequences"] if c in ids]}
-        for incident in document["incidents"]
-        if incident["root"] in ids
+        _incident(incident, by_id) for incident in document["incidents"] if incident["root"] in ids
     ]
     open_incidents = {incident["id"] for incident in incidents}
     return {
@@ -61,6 +60,17 @@ def restricted(document: dict[str, Any], uid: int, known: Owners) -> dict[str, A
         "jobs": [job for job in document["jobs"] if known.of(job) == uid],
         "plan": [line for line in document["plan"] if line["incident"] in open_incidents],
     }
+
+
+def _incident(incident: dict[str, Any], shown: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return an incident as its root alone tells it, where others' findings follow from it."""
+    follows = [name for name in incident["consequences"] if name in shown]
+    told = {**incident, "consequences": follows}
+    if len(follows) == len(incident["consequences"]) and not incident.get("rejected"):
+        return told
+    root = shown[incident["root"]]
+    closed: dict[str, Any] = {"sentence": f"{root['message']}.", "text": root["text"]}
+    return {**told, **closed, "story": [], "rejected": [], "echoes": {}, "would_change": ""}
 
 
 def _may_see(subject: Mapping[str, Any], uid: int, known: Owners) -> bool:

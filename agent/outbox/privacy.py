@@ -228,7 +228,9 @@ def _about_jobs(diagnosis: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **diagnosis,
         "findings": findings,
-        "incidents": [_bare(i) if i["root"] in ids else i for i in diagnosis.get("incidents", ())],
+        "incidents": [
+            _bare(i) if i["root"] in ids else _of_node(i) for i in diagnosis.get("incidents", ())
+        ],
         "stages": [_stage(stage, checks) for stage in diagnosis.get("stages", ())],
         "jobs": [],
     }
@@ -239,9 +241,16 @@ def _is_job(finding: Mapping[str, Any]) -> bool:
 
 
 def _bare(item: Mapping[str, Any]) -> dict[str, Any]:
-    gone = {"message": LEFT_OUT, "sentence": LEFT_OUT, "evidence": [], "next": [], "rejected": []}
+    gone: dict[str, Any] = {"message": LEFT_OUT, "sentence": LEFT_OUT, "would_change": ""}
+    gone |= {name: [] for name in ("evidence", "next", "rejected", "story")}
     text = {"key": item["text"]["key"], "args": {}}
     return {**item, **{k: v for k, v in gone.items() if k in item}, "text": text}
+
+
+def _of_node(incident: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an incident of the node without what the checks of a job's log say beside it."""
+    kept = [r for r in incident.get("rejected", ()) if not r["why"].startswith("training.")]
+    return {**incident, "rejected": kept}
 
 
 def _stage(stage: Mapping[str, Any], checks: Collection[str]) -> dict[str, Any]:

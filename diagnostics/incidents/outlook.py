@@ -153,6 +153,9 @@ class Sight:
 
     def _apart(self, other: Finding, root: Finding) -> str:
         """Return why a fault that was found is not the cause of another one."""
+        if other.stage == "training":
+            # What a job wrote stands where its own findings do, and may be another user's.
+            return "training log: it is told on its own, and leads to nothing of this"
         if other.severity == "info":
             return f"it is only a note: {other.message}"
         then, now = self._board.span(other), self._board.span(root)
