@@ -16,7 +16,6 @@ from agent.walk.progress import Watching
 from agent.walk.suspects import Asking
 from collectors.catalog import Source
 from collectors.facts.observation import Missing
-from collectors.facts.processes import ProcessTable
 from collectors.facts.wanted import Wanted
 from collectors.jobs.job_logs import JobLog, JobLogs, Piece
 from collectors.jobs.job_logs import piece as part_of
