@@ -80,17 +80,24 @@ class Fabric:
 
     def unlink(self, host: str) -> None:
         """Pull the cable of a node."""
-        assert self._simulator.stdin is not None
-        self._simulator.stdin.write(f'Unlink "{host}"[1]\n'.encode())
-        self._simulator.stdin.flush()
+        self._tell(f'Unlink "{host}"[1]')
         self.wait(host, "Down")
 
     def relink(self, host: str) -> None:
         """Put the cable of a node back, and wait for the subnet manager to take it in."""
-        assert self._simulator.stdin is not None
-        self._simulator.stdin.write(f'ReLink "{host}"[1]\n'.encode())
-        self._simulator.stdin.flush()
+        self._tell(f'ReLink "{host}"[1]')
         self.wait(host, "Active")
+
+    def count(self, host: str, counter: str, value: int) -> None:
+        """Set a counter of a node's port, by its name in `perfquery`, and wait until it shows."""
+        self._tell(f'PerformanceSet "{host}"[1] PortCounters.{counter}={value}')
+        until(f"{counter} {value}", lambda: self.counted(host, counter) == value)
+
+    def counted(self, host: str, counter: str) -> int | None:
+        """Return a counter of the node's port, as the real `perfquery` prints it."""
+        said = self.tool(host, "perfquery")
+        hit = re.search(rf"^{counter}:\.+(\d+)$", said, re.MULTILINE)
+        return int(hit[1]) if hit else None
 
     def wait(self, host: str, state: str) -> None:
         """Wait until a node's port is in a state, as `ibstat` prints it."""
@@ -143,6 +150,11 @@ class Fabric:
         shutil.copytree(theirs, ours)
         held.kill()
         return ours
+
+    def _tell(self, line: str) -> None:
+        assert self._simulator.stdin is not None
+        self._simulator.stdin.write(f"{line}\n".encode())
+        self._simulator.stdin.flush()
 
     def _stat(self, host: str, field: str) -> str:
         hit = re.search(rf"^\s*{field}: (.*)$", self.tool(host, "ibstat"), re.MULTILINE)
