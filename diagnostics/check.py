@@ -44,12 +44,13 @@ class Need(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check said of one node."""
+    """What one check said of one node; `faults` are all that it can find."""
 
     check: str
     stage: Stage
     verdict: Verdict
     message: str
+    faults: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     missing: tuple[Missing, ...] = ()
 
@@ -97,6 +98,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         findings += tuple(self._own(not_run(self.name, s)) for s in unseen if s.missing in missing)
         verdict, message = _verdict(statements, findings, missing)
         return Result(
+            faults=self.faults,
             check=self.name,
             stage=self.stage,
             verdict=verdict,

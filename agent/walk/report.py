@@ -10,7 +10,6 @@ from agent import BUILD
 from agent.walk.walked import Walked
 from collectors.node.protocol import Identity
 from diagnostics import document
-from diagnostics.catalog import WALK
 from diagnostics.check import NODE, Result
 from diagnostics.document import CheckLine, Document, StageReport
 from diagnostics.finding import Finding
@@ -18,9 +17,6 @@ from diagnostics.incidents import join
 from diagnostics.incidents.outlook import Looked
 from diagnostics.knowledge import pages
 from remediations.plan import advise
-
-# What each check can find.
-FAULTS = {check.name: check.faults for check in WALK}
 
 
 def iso(seconds: float) -> str:
@@ -70,7 +66,7 @@ def build(
 def _looked(result: Result) -> Looked:
     return Looked(
         check=result.check,
-        faults=FAULTS.get(result.check, ()),
+        faults=result.faults,
         verdict=result.verdict,
         message=result.message,
     )
