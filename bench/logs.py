@@ -22,6 +22,8 @@ LAST_STATUS = 3
 PART = 4 << 20
 TARGET_MB_S = 500
 DENSE_MB_S = 67
+# Lines of some twenty bytes: what a line costs tells more than what a byte does.
+SHORT_MB_S = 40
 # Rules that a site could have: each with words of its own, and fields.
 SHAPE = """[[rule]]
 id = "bench.made_{n}"
@@ -85,6 +87,9 @@ OOM = (
     " has a total capacity of 79.11 GiB of which {c}.06 MiB is free. Including non-PyTorch memory,"
     " this process has 78.37 GiB memory in use."
 )
+SHORT = "step {n} loss: 2.{b:03d}"
+LOST = "step {n} loss: nan"
+PROGRAM = "2026-11-30 02:11:{a:02d} app[{c}]: RuntimeError: CUDA error: out of memory"
 ITERATION = (
     " [2026-11-30 02:11:{a:02d}] iteration {n:8d}/ 500000 | consumed samples: {n:12d} |"
     " elapsed time per iteration (ms): 30{a:02d}.4 | learning rate: 1.200E-04 |"
@@ -199,6 +204,9 @@ def logs(megabytes: int) -> dict[str, tuple[tuple[str, ...], int, float]]:
         "all Xid": ((XID,), small, DENSE_MB_S),
         "all out of memory": ((OOM,), small, DENSE_MB_S),
         "all iterations": ((ITERATION,), small, DENSE_MB_S),
+        "all short numbers": ((SHORT,), small, SHORT_MB_S),
+        "all short, NaN": ((LOST,), small, SHORT_MB_S),
+        "all of a program": ((PROGRAM,), small, DENSE_MB_S),
         "mixed": ((OOM, ITERATION, XID), small, DENSE_MB_S),
     }
 
