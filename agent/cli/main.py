@@ -13,6 +13,7 @@ from agent.cli.errors import OWN_ERROR, USAGE, Mistake, leave, say
 COMMANDS = {
     "run": "One walk on this node: what is broken, why, and what to do.",
     "logs": "Diagnose training, kernel or scheduler text on its own.",
+    "job": "Why a job of this node is slow, hangs or is dead.",
     "explain": "What a fault, check or rule is, and what to do about it.",
     "record": "Make a recording of this node that can be replayed.",
     "status": "What the daemon of this node last saw, and how old it is.",

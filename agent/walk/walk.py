@@ -101,6 +101,12 @@ class Gather:
             await at_once(self._node, [partial(self._one, one, hold, left) for one in ready])
             wanted = [source for source in wanted if source not in ready]
 
+    async def one(self, shape: type[Observation], budget_s: float) -> Observation | Missing:
+        """Return what is seen of one shape, collected now with what must come before it."""
+        for source in self._unseen([shape]):
+            self.seen[source.shape] = await self._ask(source, self._node, None, budget_s)
+        return self.seen[shape]
+
     def _unseen(self, shapes: Iterable[type[Observation]]) -> list[Source]:
         """Return who collects *shapes*, and before each those that it must be told of."""
         found: dict[type[Observation], Source] = {}

@@ -1,11 +1,14 @@
 """Jobs that go NaN, hang, lose a rank or disagree are diagnosed while they run."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.lab.torch.conftest import Job, Walk, until
+from tests.lab.torch.conftest import ROOT, Job, Walk, until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(280)]
 
@@ -87,3 +90,17 @@ def test_the_hanging_rank_is_named_by_its_process_where_no_dump_is(
 def test_the_job_that_goes_on_has_no_finding(jobs: Mapping[str, Job], walk: Walk) -> None:
     """Beside five sick jobs, the one that trains is well."""
     assert [] == about(jobs["well"], walk())
+
+
+def test_job_says_of_one_job_what_is_its_own(jobs: Mapping[str, Job]) -> None:
+    """Beside a job that hangs and one whose loss is NaN, each is told its own trouble alone."""
+    told = {}
+    for mode in ("hang", "nan", "well"):
+        argv = [sys.executable, "-m", "agent", "job", jobs[mode].name.split()[1], "--json"]
+        ran = subprocess.run(argv, cwd=ROOT, capture_output=True, timeout=90, check=False)
+        found = json.loads(ran.stdout)["findings"]
+        told[mode] = {f["fault"] for f in found if f["severity"] != "info"} & {
+            *("training_hang", "rank_missing", "nan_loss"),
+        }
+    expected = {"hang": {"training_hang", "rank_missing"}, "nan": {"nan_loss"}, "well": set()}
+    assert expected == told
