@@ -27,6 +27,7 @@ TITLES = {
     "forward_ms": ("forward", "ms"),
     "backward_ms": ("backward", "ms"),
     "bus_gb_s": ("bus bandwidth", "GB/s"),
+    "served": ("generated tokens", "a second"),
 }
 
 

@@ -6,8 +6,9 @@ from collections import Counter, deque
 import msgspec
 
 from diagnostics.rules.line import Line, decoded
+from diagnostics.series.by_rank import Elsewhere, RankTimes
 from diagnostics.series.configuration import Configuration
-from diagnostics.series.drawn import Drawn, Laggard, Quote, RankTimes
+from diagnostics.series.drawn import Drawn, Laggard, Quote
 from diagnostics.series.frameworks import named
 from diagnostics.series.lines import numbers
 from diagnostics.series.point import Point
@@ -44,6 +45,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finite loss, `timed` the last step time, `synced` the last gradient-sync time. `ranks` has the
     last times of each rank, where one log has several, `laggards` what a framework's own report
     says of the slowest. `framework` wrote the log; `settings` are what it was started with.
+    `elsewhere` is who else printed the first step whose loss is no number.
     """
 
     points: tuple[Point, ...] = ()
@@ -59,6 +61,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     laggards: tuple[Laggard, ...] = ()
     framework: str | None = None
     settings: Configuration = Configuration()
+    elsewhere: Elsewhere | None = None
 
 
 class Lines(msgspec.Struct):
@@ -229,7 +232,8 @@ class Drawing:
             every=self._every,
             count=count or len(drawn.micro),
             bad=drawn.bad + self._unread.bad,
-            ranks=drawn.ranks(),
+            ranks=drawn.by_rank.times(),
+            elsewhere=drawn.by_rank.elsewhere(),
             laggards=tuple(drawn.laggards),
             framework=named(self._head, *(point.text or "" for point in drawn.points[:FIRST])),
             settings=drawn.settings.configuration(),

@@ -6,13 +6,11 @@ from typing import Any
 
 import msgspec
 
+from diagnostics.series.by_rank import QUOTED, ByRank
 from diagnostics.series.configuration import Settings
 from diagnostics.series.point import Numbers, Point
 
-QUOTED = 600
-# How many of a rank's last steps are kept, and of how many ranks.
-LAST_STEPS = 32
-MOST_RANKS = 2_048
+LAST_REPORTS = 32
 # What thinning may leave.
 MOST_KEPT = 0.75
 # A bar's clock has whole seconds: so many make a step's time good to 5 %.
@@ -33,15 +31,6 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     step: int | None = None
 
 
-class RankTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long one rank worked in its last steps, in milliseconds, without waiting for others."""
-
-    rank: int
-    work_ms: tuple[float, ...]
-    line: int
-    text: str
-
-
 class Laggard(msgspec.Struct, frozen=True, kw_only=True):
     """What a framework's own report says: the slowest rank, its time and the fastest's in ms."""
 
@@ -60,12 +49,12 @@ class Drawn:
         self.micro: deque[Point] = deque(maxlen=20_000)
         self.bad = 0
         self._quotes: dict[str, tuple[int, str, int | None]] = {}
-        self.laggards: deque[Laggard] = deque(maxlen=LAST_STEPS)
+        self.laggards: deque[Laggard] = deque(maxlen=LAST_REPORTS)
         self.settings = Settings()
         self._leader: int | None = None
         self._bar: int | None = None
         self._clock: tuple[int, float] | None = None
-        self._work: dict[int, tuple[deque[float], int, str]] = {}
+        self.by_rank = ByRank()
 
     def copy(self) -> "Drawn":
         """Return one that can go on without changing this."""
@@ -75,10 +64,7 @@ class Drawn:
         other.laggards.extend(self.laggards)
         other.settings = self.settings.copy()
         other._leader, other._bar, other._clock = self._leader, self._bar, self._clock
-        other._work = {
-            rank: (deque(times, LAST_STEPS), line, text)
-            for rank, (times, line, text) in self._work.items()
-        }
+        other.by_rank = self.by_rank.copy()
         return other
 
     def thin(self, *, grows: bool) -> None:
@@ -102,9 +88,11 @@ class Drawn:
                 )
             )
             return
+        if self.by_rank.listed(said, line, text):
+            return
         self._note(said, line, text)
         if rank is not None:
-            self._rank(said, rank, line, text)
+            self.by_rank.take(said, rank, line, text)
             if not self._leads(said, rank):
                 return
         if said.micro:
@@ -136,7 +124,7 @@ class Drawn:
 
     def _point(self, said: Numbers, line: int, text: str) -> None:
         step = said.step
-        if step is None and self._bar is not None and said.bus_gb_s is None:
+        if step is None and self._bar is not None and not _of_no_step(said):
             step = self._bar
         last = self.points[-1] if self.points else None
         if last is not None and _belongs(said, step, last):
@@ -144,19 +132,10 @@ class Drawn:
             if said.step_ms is not None:
                 self._quotes["timed"] = (line, text, step)
             return
-        if step is None and said.scale_to is None and _timers_alone(said):
+        kept = said.scale_to is not None or _of_no_step(said)
+        if step is None and _timers_alone(said) and not kept:
             return
         self.points.append(_point(msgspec.structs.replace(said, step=step), line, text))
-
-    def _rank(self, said: Numbers, rank: int, line: int, text: str) -> None:
-        """Note how long the rank itself worked: what is left of a step without synchronisation."""
-        total = said.step_ms if said.step_ms is not None else None
-        if total is None or (rank not in self._work and len(self._work) >= MOST_RANKS):
-            return
-        known = self._work.get(rank)
-        times = known[0] if known else deque[float](maxlen=LAST_STEPS)
-        times.append(total - (said.sync_ms or 0.0))
-        self._work[rank] = (times, line, text[:QUOTED])
 
     def _note(self, said: Numbers, line: int, text: str) -> None:
         quote = (line, text, said.step)
@@ -183,26 +162,23 @@ class Drawn:
             for name, (line, text, step) in self._quotes.items()
         }
 
-    def ranks(self) -> tuple[RankTimes, ...]:
-        """Return each rank's last times, where there are several ranks."""
-        if len(self._work) < 2:  # noqa: PLR2004 - one alone has none to be compared with
-            return ()
-        return tuple(
-            RankTimes(rank=rank, work_ms=tuple(times), line=line, text=text)
-            for rank, (times, line, text) in sorted(self._work.items())
-        )
-
 
 def _belongs(said: Numbers, step: int | None, last: Point) -> bool:
     """Return whether the line goes on about the last point's step."""
-    if said.bus_gb_s is not None or last.bus_gb_s is not None:
+    if _of_no_step(said) or _of_no_step(last):
         return False
+    if said.more:
+        return last.step is not None
     if said.scale_to is not None:
         # Each overflow is a step of its own, but for what other ranks say of the same.
         return last.skipped is None or said.scale_from != said.scale_to == last.loss_scale
     if step is not None:
         return last.step == step
     return _timers_alone(said) or (last.step is not None and last.loss is None and not said.step_ms)
+
+
+def _of_no_step(said: Point) -> bool:
+    return said.bus_gb_s is not None or said.served is not None
 
 
 def _timers_alone(said: Numbers) -> bool:
@@ -243,6 +219,7 @@ def _point(said: Numbers, line: int, text: str) -> Point:
         sync_least_ms=said.sync_least_ms,
         gather_ms=said.gather_ms,
         bus_gb_s=said.bus_gb_s,
+        served=said.served,
         batch=said.batch,
         lost=said.lost,
         rewarded=said.rewarded,

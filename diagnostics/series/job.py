@@ -13,7 +13,7 @@ from diagnostics.series.point import Point
 # The curves of a document, in the order in which they are drawn.
 CURVES = (
     *("loss", "grad_norm", "loss_scale", "lr", "step_ms", "rate", "sync_ms", "sync_least_ms"),
-    *("gather_ms", "data_ms", "forward_ms", "backward_ms", "bus_gb_s"),
+    *("gather_ms", "data_ms", "forward_ms", "backward_ms", "bus_gb_s", "served"),
 )
 MOST = 20_000
 

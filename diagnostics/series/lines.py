@@ -5,7 +5,15 @@ from collections.abc import Callable
 import msgspec
 
 from diagnostics.series import configuration
-from diagnostics.series.forms import bandwidth, bars, deepspeed, megatron, pairs
+from diagnostics.series.forms import (
+    bandwidth,
+    bars,
+    composer,
+    deepspeed,
+    megatron,
+    pairs,
+    serving,
+)
 from diagnostics.series.point import Numbers
 
 # What finds the lines, for the one pass over a log; matched in any case of letters.
@@ -17,6 +25,8 @@ ANCHORS = tuple(
             *pairs.ANCHORS,
             *bars.ANCHORS,
             *bandwidth.ANCHORS,
+            *composer.ANCHORS,
+            *serving.ANCHORS,
             *configuration.ANCHORS,
         )
     )
@@ -41,6 +51,11 @@ FORMS: tuple[tuple[str, Callable[[str], Numbers | None]], ...] = (
     ("oss scale", _overflow),
     ("it/s", bars.bar),
     ("s/it", bars.bar),
+    ("hroughput", serving.serving),
+    ("[batch=", composer.composer),
+    ("Train ", composer.composer),
+    ("     rank ", megatron.across_ranks),
+    ("-compute:", megatron.across_ranks),
     ("busbw", bandwidth.bandwidth),
     ("float ", bandwidth.bandwidth),
     ("half ", bandwidth.bandwidth),

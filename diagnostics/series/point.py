@@ -12,7 +12,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     images. `skipped` counts steps that the optimizer left out. `lost` is True where a line that
     has the loss otherwise has none and no step was skipped: it was NaN. `rewarded` marks
     reinforcement learning, whose loss is 0 by right. `bus_gb_s` is the bus
-    bandwidth of a collective in GB/s, `batch` then its size in bytes. `line` and `text` are the
+    bandwidth of a collective in GB/s, `batch` then its size in bytes. `served` are the tokens a
+    second that a server of a model generates. `line` and `text` are the
     line that began the point, counted from 1 in its log.
     """
 
@@ -31,6 +32,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sync_least_ms: float | None = None
     gather_ms: float | None = None
     bus_gb_s: float | None = None
+    served: float | None = None
     batch: int | None = None
     lost: bool = False
     rewarded: bool = False
@@ -44,7 +46,8 @@ class Numbers(Point, frozen=True, kw_only=True, omit_defaults=True):
     `micro` is one of several passes of a step. `elapsed_s` is the clock of a progress bar, from
     which step times are taken. `scale_from` and `scale_to` are a loss scale that an overflow
     lowers. `slowest` is the rank that a report names, with its time and that of the fastest. A
-    line without step and step time belongs to the step printed before it.
+    line without step and step time belongs to the step printed before it, and one with `more`
+    whatever it has. `listed` is the timer whose times follow, a line for each rank: `of_rank`.
     """
 
     micro: bool = False
@@ -54,3 +57,7 @@ class Numbers(Point, frozen=True, kw_only=True, omit_defaults=True):
     slowest: int | None = None
     slow_ms: float | None = None
     fast_ms: float | None = None
+    more: bool = False
+    listed: str | None = None
+    of_rank: int | None = None
+    of_rank_ms: float | None = None

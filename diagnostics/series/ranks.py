@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from diagnostics.series.drawn import Laggard, RankTimes
+from diagnostics.series.by_rank import RankTimes
+from diagnostics.series.drawn import Laggard
 from diagnostics.series.middle import deviation, median
 
 DEVIATIONS = 6.0

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from diagnostics.series.by_rank import Elsewhere
 from diagnostics.series.middle import median
 from diagnostics.series.point import Point
 from diagnostics.series.scale import falls
@@ -36,18 +37,22 @@ APART: dict[Cause, str] = {
 }
 
 
-def triage(points: Sequence[Point], ranks: Sequence[int], *, broken: bool) -> Lead:
+def triage(
+    points: Sequence[Point],
+    ranks: Sequence[int],
+    *,
+    broken: bool,
+    elsewhere: Elsewhere | None = None,
+) -> Lead:
     """Return the likeliest cause of a loss that is no number.
 
     *points* are the steps of the run before the first bad one. *ranks* are those that reported it
     by themselves, before gradients are exchanged; *broken* is whether the log tells of a memory
-    error or another fault of a GPU as well.
+    error or another fault of a GPU as well. *elsewhere* is who printed the first bad step.
     """
     near = points[-BEFORE:]
-    if broken:
-        return _lead("hardware", "the log also tells of a fault of a GPU")
-    if len(ranks) == 1:
-        return _lead("hardware", f"rank {ranks[0]} alone reported it; its batch is as likely")
+    if (why := _of_hardware(ranks, elsewhere, broken=broken)) is not None:
+        return _lead("hardware", why)
     lowered = [fall for fall in falls(near) if fall.times > 1]
     if lowered:
         fell = lowered[-1]
@@ -62,6 +67,20 @@ def triage(points: Sequence[Point], ranks: Sequence[int], *, broken: bool) -> Le
     if len(near) > 2 * LAST:
         return _lead("data", "loss and gradients were calm in the steps before")
     return _lead("unknown", "too few steps are printed before it")
+
+
+def _of_hardware(ranks: Sequence[int], elsewhere: Elsewhere | None, *, broken: bool) -> str | None:
+    """Return what speaks for the hardware of one rank, None where nothing does."""
+    if broken:
+        return "the log also tells of a fault of a GPU"
+    if elsewhere is not None and len(elsewhere.bad) == 1 and elsewhere.clean:
+        others = len(elsewhere.clean)
+        also = f"{others} other{' is' if others == 1 else 's are'} finite"
+        why = f"rank {elsewhere.bad[0]} alone is not finite in step {elsewhere.step}, where {also}"
+        return f"{why}; its batch is as likely"
+    if len(ranks) == 1:
+        return f"rank {ranks[0]} alone reported it; its batch is as likely"
+    return None
 
 
 def _lead(cause: Cause, why: str) -> Lead:

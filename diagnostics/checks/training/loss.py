@@ -1,13 +1,17 @@
 """Whether the loss is a number, and not a zero that stands for none."""
 
+import math
 from collections.abc import Iterator, Sequence
 
+from collectors.facts.subject import Subject
 from diagnostics.check import check
 from diagnostics.checks.training.given import evidence, quoted, subject, unread
 from diagnostics.checks.training.steps import at, bad, finite, named, quote, run, trailing
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
+from diagnostics.rules import prefix
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.series.by_rank import Elsewhere
 from diagnostics.series.middle import median
 from diagnostics.series.point import Point
 from diagnostics.series.triage import Lead, triage
@@ -33,7 +37,7 @@ def loss(seen: TrainingLogs) -> Iterator[Statement]:
         points = [p for p in run(log) if p.loss is not None or p.lost]
         missing = trailing(points, [p.lost and not bad(p.grad_norm) for p in points])
         if hits or log.curve.bad:
-            yield _not_finite(log, hits)
+            yield _not_finite(log, hits, elsewhere(seen, log))
         elif missing:
             yield _left_out(log, points, missing)
         elif zeros := _zeros(points):
@@ -51,7 +55,7 @@ def _well(log: LogSeen) -> str:
     return f"the loss is finite in {log.curve.count - log.curve.bad:,} steps{value}"
 
 
-def _not_finite(log: LogSeen, hits: list[Hit]) -> Finding:
+def _not_finite(log: LogSeen, hits: list[Hit], others: Elsewhere | None) -> Finding:
     """Return what is said of a loss that is printed as NaN or infinity."""
     curve = log.curve
     times = max(curve.bad, sum(hit.count for hit in hits))
@@ -75,11 +79,11 @@ def _not_finite(log: LogSeen, hits: list[Hit]) -> Finding:
         )
     first = min(one.line or 0 for one in proof)
     step = curve.first_bad.step if curve.first_bad else None
-    lead = _lead(log, [p for p in run(log) if (p.line or 0) < first], hits)
+    lead = _lead(log, [p for p in run(log) if (p.line or 0) < first], hits, others)
     return found(
         "nan_loss",
         "critical",
-        subject(log, hits),
+        _about(log, hits, others),
         "{log}: the loss is not finite from {since} on, in {lines}{suspected}",
         *proof,
         _apart(lead),
@@ -93,13 +97,20 @@ def _not_finite(log: LogSeen, hits: list[Hit]) -> Finding:
     )
 
 
+def _about(log: LogSeen, hits: Sequence[Hit], others: Elsewhere | None) -> Subject:
+    """Return the one rank whose loss went first, where there is one; else who wrote the lines."""
+    if others is not None and len(others.bad) == 1 and others.clean:
+        return Subject(kind="rank", name=str(others.bad[0]), rank=others.bad[0])
+    return subject(log, hits)
+
+
 def _left_out(log: LogSeen, points: Sequence[Point], missing: Sequence[Point]) -> Finding:
     """Return what is said of iteration lines without a loss, of which no step was skipped.
 
     The mean of a window is printed: the bad step lies after the last line that has a loss.
     """
     before = list(points[: len(points) - len(missing)])
-    lead = _lead(log, before, ())
+    lead = _lead(log, before, (), None)
     return found(
         "nan_loss",
         "critical",
@@ -117,9 +128,28 @@ def _left_out(log: LogSeen, points: Sequence[Point], missing: Sequence[Point]) -
     )
 
 
-def _lead(log: LogSeen, before: Sequence[Point], hits: Sequence[Hit]) -> Lead:
+def elsewhere(seen: TrainingLogs, log: LogSeen) -> Elsewhere | None:
+    """Return who printed the first bad step of a log, in it or in the logs of other ranks."""
+    own, bad = prefix.file_rank(log.name), log.curve.first_bad
+    if log.curve.elsewhere is not None or own is None or bad is None or bad.step is None:
+        return log.curve.elsewhere
+    losses = {
+        rank: [p.loss for p in other.curve.points if p.step == bad.step and p.loss is not None]
+        for other in seen.logs
+        if (rank := prefix.file_rank(other.name)) is not None
+    }
+    clean = [rank for rank, some in losses.items() if some and all(map(math.isfinite, some))]
+    worse = [rank for rank, some in losses.items() if some and rank not in clean]
+    return Elsewhere(step=bad.step, bad=tuple(sorted(worse)), clean=tuple(sorted(clean)))
+
+
+def _lead(
+    log: LogSeen, before: Sequence[Point], hits: Sequence[Hit], others: Elsewhere | None
+) -> Lead:
     ranks = sorted({hit.rank for hit in hits if hit.about == "rank" and hit.rank is not None})
-    return triage(before, ranks, broken=any(hit.fault in BROKEN for hit in log.hits))
+    return triage(
+        before, ranks, broken=any(hit.fault in BROKEN for hit in log.hits), elsewhere=others
+    )
 
 
 def _suspected(lead: Lead) -> str:

@@ -12,7 +12,7 @@ from diagnostics.checks.training.steps import alike as comparable
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
 from diagnostics.rules import prefix
 from diagnostics.rules.seen import LogSeen, TrainingLogs
-from diagnostics.series.drawn import LAST_STEPS, RankTimes
+from diagnostics.series.by_rank import LAST_STEPS, RankTimes
 from diagnostics.series.ranks import Straggler, named, slowest
 
 

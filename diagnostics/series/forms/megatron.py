@@ -17,6 +17,7 @@ ANCHORS = (
     r"backward-compute",
     r"batch-generator",
     r"mxrtt/rnk",
+    r"     rank ",
 )
 
 #  [2026-11-30 02:11:09] iteration    41206/  500000 | consumed samples: 42194944 | elapsed time
@@ -45,6 +46,14 @@ TIMERS = {
     "backward-compute": "backward_ms",
     "batch-generator": "data_ms",
 }
+
+# With --timing-log-option all, a list for each timer:
+# times across ranks (ms):
+#   forward-compute:
+#      rank  0: 310.22
+#      rank  1: 309.87
+LISTED = re.compile(r"  (?P<timer>[a-z-]{4,40}):")
+OF_RANK = re.compile(rf"     rank {{1,3}}(?P<rank>\d{{1,6}}): (?P<ms>{NUMBER})")
 
 # megatron.core.utils: [2026-11-30 02:11:09] | MnRtt/Rnk: 3011.10ms/5 | MxRtt/Rnk: 3415.75ms/11 |
 REPORT = re.compile(
@@ -90,6 +99,16 @@ def timer(text: str) -> Numbers | None:
     if field == "sync_ms":
         return Numbers(sync_ms=value, sync_least_ms=least)
     return msgspec.structs.replace(Numbers(), **{field: value})
+
+
+def across_ranks(text: str) -> Numbers | None:
+    """Return one line of a list of times: its timer, or one rank's time."""
+    line = text.rstrip()
+    if hit := LISTED.fullmatch(line):
+        return Numbers(listed=hit["timer"])
+    hit = OF_RANK.fullmatch(line)
+    value = measure(read(hit["ms"])) if hit else None
+    return None if hit is None else Numbers(of_rank=int(hit["rank"]), of_rank_ms=value)
 
 
 def stragglers(text: str) -> Numbers | None:

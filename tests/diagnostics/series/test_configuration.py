@@ -63,8 +63,11 @@ def read(*lines: str) -> Configuration:
         ),
         (
             (
-                "[rank3]:[I1130 04:00:01.1 ProcessGroupNCCL.cpp:979] [PG ID 1 PG GUID 7 Rank 3] "
-                "ProcessGroupNCCL initialization options: size: 4, global rank: 3, TIMEOUT(ms): 9",
+                (
+                    "[rank3]:[I1130 04:00:01.1 ProcessGroupNCCL.cpp:979] [PG GUID 7 Rank 3] "
+                    "ProcessGroupNCCL initialization options: size: 4, global rank: 3, "
+                    "TIMEOUT(ms): 9"
+                ),
             ),
             Configuration(world=4, heard=(3,)),
         ),
@@ -76,7 +79,10 @@ def read(*lines: str) -> Configuration:
         (('  "fp16": {"enabled": true, "loss_scale": 0},',), Configuration(precision="fp16")),
         (('    "bf16": {', '        "enabled": true', "    },"), Configuration(precision="bf16")),
         (('  "fp16": {"enabled": false}, "bf16": {"enabled": "auto"},',), Configuration()),
-        (('    "fp16": {', '        "auto_cast": false', '        "enabled": true'), Configuration()),
+        (
+            ('    "fp16": {', '        "auto_cast": false', '        "enabled": true'),
+            Configuration(),
+        ),
         (
             (
                 "[2026-11-30 02:11:09] [INFO] [config.py:1003:print]   fp16_enabled ....... True",

@@ -5,7 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnostics.series.drawn import Laggard, RankTimes
+from diagnostics.series.by_rank import RankTimes
+from diagnostics.series.drawn import Laggard
 from diagnostics.series.ranks import named, slowest
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from diagnostics.series.by_rank import Elsewhere
 from diagnostics.series.point import Point
 from diagnostics.series.triage import APART, triage
 
@@ -31,3 +32,19 @@ def test_triage(points: list[Point], ranks: list[int], *, broken: bool, cause: s
 
     assert cause == lead.cause
     assert APART[lead.cause] == lead.apart
+
+
+def test_a_rank_that_is_alone_in_its_step() -> None:
+    """Seven ranks print a finite loss in the step in which rank 6 has none."""
+    others = Elsewhere(step=31, bad=(6,), clean=(0, 1, 2, 3, 4, 5, 7))
+    lead = triage([*CALM, *LOWERED], [], broken=False, elsewhere=others)
+    assert ("hardware", True) == (
+        lead.cause,
+        "rank 6 alone is not finite in step 31, where 7 others are finite" in lead.why,
+    )
+
+
+def test_a_step_that_is_bad_on_all_ranks_says_nothing_of_one() -> None:
+    """What all ranks have comes with the gradients that they share."""
+    others = Elsewhere(step=31, bad=(0, 1, 2, 3), clean=())
+    assert "precision" == triage([*CALM, *LOWERED], [], broken=False, elsewhere=others).cause
