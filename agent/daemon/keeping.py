@@ -8,11 +8,15 @@ import msgspec
 
 from agent.daemon import state
 from agent.daemon.evidence import Evidence
-from agent.daemon.state import Opened, State, Writer
+from agent.daemon.state import State, Writer
 from agent.daemon.walker import Walk
 from agent.walk.report import iso
+from collectors.facts.subject import Subject
 from collectors.kernel.following import Cursor
-from diagnostics.document import Document
+from diagnostics.document import Document, Incident
+from diagnostics.incidents import life
+from diagnostics.incidents.join import fingerprint
+from diagnostics.incidents.life import Life
 
 # Written by ExecStopPost of the unit: `watchdog dumped ABRT` and the like.
 ENDED = "ended"
@@ -46,22 +50,35 @@ class Keeping:
         return self.ended_before
 
     def walked(self, walk: Walk) -> Walk:
-        """Count a walk; return it with the time at which each of its incidents was first seen."""
+        """Count a walk; return it with the state of each incident, and since when it is known."""
         document = walk.document
         self._evidence.walked(document)
-        at = _epoch(document)
         checks = {finding["id"]: finding["check"] for finding in document.findings}
         now = {incident.fingerprint: checks[incident.root] for incident in document.incidents}
-        kept = state.opened(self.state.incidents, now, _blind(document), at)
+        lives = life.advance(
+            self.state.incidents,
+            now,
+            _epoch(document),
+            blind=_blind(document),
+            within=_within(document) if self.state.incidents.keys() - now.keys() else (),
+        )
         self._put(
-            msgspec.structs.replace(self.state, sequence=self.state.sequence + 1, incidents=kept)
+            msgspec.structs.replace(self.state, sequence=self.state.sequence + 1, incidents=lives)
         )
-        incidents = tuple(
-            msgspec.structs.replace(one, opened=_since(kept.get(one.fingerprint), one.opened))
-            for one in document.incidents
-        )
+        incidents = tuple(_living(one, lives.get(one.fingerprint)) for one in document.incidents)
         replaced = msgspec.structs.replace(document, incidents=incidents)
         return msgspec.structs.replace(walk, document=replaced)
+
+    def acknowledge(self, name: str) -> Life | None:
+        """Note that a person knows of an incident; return its life, None where there is none."""
+        known = self.state.incidents.get(name)
+        if known is None:
+            return None
+        told = life.acknowledge(known)
+        self._put(
+            msgspec.structs.replace(self.state, incidents={**self.state.incidents, name: told})
+        )
+        return told
 
     def release(self, until: float) -> None:
         """Remember until when the driver is not to be opened; 0 for no such time."""
@@ -108,5 +125,17 @@ def _epoch(document: Document) -> float:
     return dt.datetime.fromisoformat(document.started).timestamp() if document.started else 0.0
 
 
-def _since(opened: Opened | None, now: str | None) -> str | None:
-    return now if opened is None else iso(opened.first_seen)
+def _within(document: Document) -> frozenset[str]:
+    """Return the fingerprints of all that is found, whether it is an incident or within one."""
+    return frozenset(
+        fingerprint(document.node, f["fault"], msgspec.convert(f["subject"], Subject))
+        for f in document.findings
+        if f["severity"] != "info"
+    )
+
+
+def _living(incident: Incident, known: Life | None) -> Incident:
+    if known is None:
+        return incident
+    since = iso(known.first_seen)
+    return msgspec.structs.replace(incident, opened=since, state=known.state)

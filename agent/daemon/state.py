@@ -10,21 +10,14 @@ from typing import Literal, TypeVar
 import msgspec
 
 from collectors.kernel.following import Cursor
+from diagnostics.incidents.life import Life
 
 SCHEMA: Literal["gpudiag.state/1"] = "gpudiag.state/1"
 NAME = "state.json"
-MOST_INCIDENTS = 4096
 STATE_CAP = 16 << 20
 
 
 T = TypeVar("T", bound=msgspec.Struct)
-
-
-class Opened(msgspec.Struct, frozen=True, kw_only=True):
-    """Since when an incident is known (epoch seconds), and which check can say that it is over."""
-
-    first_seen: float
-    check: str
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +36,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     running: bool = False
     released_until: float = 0.0
     kernel: Cursor | None = None
-    incidents: dict[str, Opened] = {}
+    incidents: dict[str, Life] = {}
 
 
 def read(folder: Path) -> tuple[State, str | None]:
@@ -131,18 +124,3 @@ class Writer:
                 self.problem = None
             except OSError as problem:
                 self.problem = f"{self._folder}/{self._name}: {problem.strerror}"
-
-
-def opened(
-    before: dict[str, Opened], now: dict[str, str], blind: set[str], at: float
-) -> dict[str, Opened]:
-    """Return when each incident was first seen.
-
-    *now* is fingerprint to check. One that is gone is kept while its check is *blind*: it ends
-    when it was seen to be over, never because nothing was seen.
-    """
-    kept = {key: one for key, one in before.items() if key in now or one.check in blind}
-    for key, check in now.items():
-        kept.setdefault(key, Opened(first_seen=at, check=check))
-    newest = sorted(kept.items(), key=lambda item: item[1].first_seen)[-MOST_INCIDENTS:]
-    return dict(newest)

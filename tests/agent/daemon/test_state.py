@@ -10,12 +10,13 @@ import pytest
 
 from agent.daemon import state
 from agent.daemon.keeping import Keeping
-from agent.daemon.state import Opened, State, Writer
+from agent.daemon.state import State, Writer
+from diagnostics.incidents.life import Life
 
 KNOWN = State(
     sequence=41_206,
     boot_id="b00t",
-    incidents={"91e8a2c4d5f60718": Opened(first_seen=1_796_000_000.5, check="gpu.count")},
+    incidents={"91e8a2c4d5f60718": Life(first_seen=1_796_000_000.5, check="gpu.count")},
 )
 
 
@@ -108,21 +109,6 @@ def test_a_disk_that_refuses_is_a_problem_until_it_takes(tmp_path: Path) -> None
         told,
         writer.problem,
         state.read(tmp_path)[0],
-    )
-
-
-def test_an_incident_ends_on_a_look_never_on_blindness() -> None:
-    """What is gone while its check is blind keeps its time; seen to be over, it is forgotten."""
-    first = state.opened({}, {"aa": "gpu.count", "bb": "bmc.power"}, set(), 100.0)
-    blind = state.opened(first, {"bb": "bmc.power"}, {"gpu.count"}, 200.0)
-    back = state.opened(blind, {"aa": "gpu.count"}, set(), 300.0)
-
-    assert (
-        {"aa": 100.0, "bb": 100.0},
-        {"aa": 100.0},
-    ) == (
-        {key: one.first_seen for key, one in blind.items()},
-        {key: one.first_seen for key, one in back.items()},
     )
 
 
