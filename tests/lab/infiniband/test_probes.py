@@ -67,8 +67,7 @@ async def ports_of(fabric: Fabric, host: str) -> Ports | Missing:
 
 def told(result: Result) -> tuple[str, list[tuple[str, str, str]]]:
     """Return the verdict, and of each finding its fault, severity and subject."""
-    said = [(f.fault, f.severity, f.subject.name) for f in result.findings]
-    return result.verdict, said
+    return result.verdict, [(f.fault, f.severity, f.subject.name) for f in result.findings]
 
 
 async def test_a_pulled_cable_is_named_and_heals(fabric: Fabric) -> None:

@@ -1,6 +1,7 @@
 """The subnet manager and the map of the fabric, asked by the real tools on a simulated fabric."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def node(fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> Node:
     monkeypatch.setattr(network, "SMINFO", (tools["sminfo"],))
     monkeypatch.setattr(network, "SMPQUERY", (tools["smpquery"],))
     monkeypatch.setattr(network, "AGAIN_S", 0.0)
-    monkeypatch.setattr(network.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     return Node(tools=tools)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent.walk.walk import Selection, walk
 from collectors.facts.wanted import Peer, Wanted
-from collectors.network import bandwidth
+from collectors.network import bandwidth as measuring
 from collectors.node.live import Live
 from diagnostics.check import Result
 from tests.lab.namespaces.pair import Pair
@@ -34,9 +34,10 @@ with socket.create_server(("", 22)) as server:
 """
 
 
-async def judged(pair: Pair, check: str, **more: bool) -> Result:
+async def judged(pair: Pair, check: str, *, bandwidth: bool = False) -> Result:
     """Walk this machine for one check, with the other host as its peer."""
-    wanted = Wanted(peers=(Peer(name="gpu-018", address=pair.address),), sample_s=0.2, **more)
+    peers = (Peer(name="gpu-018", address=pair.address),)
+    wanted = Wanted(peers=peers, sample_s=0.2, bandwidth=bandwidth)
     node = Live()
     try:
         stages = await walk(node, wanted, Selection(checks=(check,)), {})
@@ -136,7 +137,7 @@ async def test_bandwidth_is_measured_beside_the_line(
 ) -> None:
     """A real iperf3 against a real server: what came through stands beside the line's rate."""
     ready(pair.serve("iperf3", "-s", "-1", "--forceflush"))
-    monkeypatch.setattr(bandwidth, "IPERF", ("-J", "-t", "1", "-P", "2"))
+    monkeypatch.setattr(measuring, "IPERF", ("-J", "-t", "1", "-P", "2"))
 
     result = await judged(pair, "network.bandwidth", bandwidth=True)
 
