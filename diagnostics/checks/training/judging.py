@@ -142,12 +142,7 @@ def _where(hit: Hit) -> str:
         return ""
     place = f"{values['file']}:{values['at']} in {values['function']}"
     said = str(values.get("said", ""))[:LONGEST_SAID]
-    return f" ({_plain(place)}{': ' if said else ''}{_plain(said)})"
-
-
-def _plain(text: str) -> str:
-    """Return a text of the log so that a template takes it for nothing else."""
-    return text.replace("{", "{{").replace("}", "}}")
+    return f" ({place}{': ' if said else ''}{said})"
 
 
 def nothing(seen: TrainingLogs, what: str) -> Statement:
@@ -164,7 +159,8 @@ def finding(
 ) -> Finding:
     """Return one finding for all lines of one fault; the first of them is its sentence.
 
-    *others* are lines of other faults that say more of this one.
+    *more* is what is known beside the rule's sentence, *others* are lines of other faults that say
+    more of this one.
     """
     first = told[0].hit
     name = first.rule.partition(".")[2]
@@ -174,7 +170,7 @@ def finding(
         first.fault,
         severity,
         about,
-        f"{{who}}: {first.template}{more}",
+        f"{{who}}: {first.template}{'{more}' if more else ''}",
         *quotes(told[:QUOTED]),
         *quotes(others[:QUOTED]),
         kind=first.kind,
@@ -184,7 +180,7 @@ def finding(
         confidence=0.6 if all(said.hit.severity == "warning" for said in told) else 0.9,
         first_seen=first.first_seen if exact else None,
         remedies=tuple(dict.fromkeys(said.hit.remedy for said in told if said.hit.remedy)),
-        **{"who": named_ranks(about), **first.values},
+        **{"who": named_ranks(about), **first.values, **({"more": more} if more else {})},
     )
 
 
