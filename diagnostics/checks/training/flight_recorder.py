@@ -16,6 +16,7 @@ from diagnostics.checks.training.of_ranks import (
     here,
     listed,
     subject,
+    unseen,
     values,
 )
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
@@ -26,7 +27,7 @@ FAULTS = ("rank_missing", "nccl_collective_desync")
 
 @check("training.flight_recorder", stage="training", faults=FAULTS, proved="recorded")
 def flight_recorder(
-    seen: FlightDumps,
+    seen: FlightDumps | Missing,
     ranks: LocalRanks | Missing,
     places: RankPlaces | Missing,
     health: GpuHealth | Missing,
@@ -37,6 +38,9 @@ def flight_recorder(
     each of its groups: the one that waits for nobody else is where to look. Numbers of two groups
     are never compared.
     """
+    if isinstance(seen, Missing):
+        yield unseen(seen)
+        return
     for missing in seen.unseen:
         yield Unseen(missing=missing, subject=Subject(kind="log", name=missing.what))
     known = {} if isinstance(ranks, Missing) else {r.pid: r for r in ranks.ranks}

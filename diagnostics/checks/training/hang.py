@@ -10,7 +10,7 @@ from collectors.facts.subject import Subject
 from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.jobs.ranks import LocalRanks, Rank
 from diagnostics.check import Limits, check
-from diagnostics.checks.training.of_ranks import NONE_HERE, by_minor, numbered
+from diagnostics.checks.training.of_ranks import NONE_HERE, by_minor, numbered, unseen
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 from diagnostics.series.progress import JobProgress, JobStand
 
@@ -28,7 +28,7 @@ class HangLimits(Limits, frozen=True, kw_only=True):
 
 @check("training.hang", stage="training", faults=("training_hang",), proved="real-tool")
 def hang(
-    progress: JobProgress,
+    progress: JobProgress | Missing,
     ranks: LocalRanks | Missing,
     health: GpuHealth | Missing,
     limits: HangLimits,
@@ -39,6 +39,9 @@ def hang(
     still for three times its own slow step, 30 s at least, and 10 min before the first step;
     evaluation, checkpoints and compilation move one of them.
     """
+    if isinstance(progress, Missing):
+        yield unseen(progress)
+        return
     for missing in progress.unseen:
         yield Unseen(missing=missing)
     gpus = by_minor(health)

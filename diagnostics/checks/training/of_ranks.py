@@ -3,15 +3,27 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from collectors.facts.observation import Missing
+from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
 from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.jobs.places import RankPlaces
 from collectors.jobs.ranks import LocalRanks, Rank, job_of
+from diagnostics.finding import NotApplicable, Statement, Unseen
 from diagnostics.series.waits import Why, why
 
 NONE_HERE = "no rank of a training job runs on this node"
 SHOWN = 8
+
+
+def unseen(missing: Missing) -> Statement:
+    """Return why nothing is known of jobs here.
+
+    An ordinary user may not look at them, which the checks of processes say with the verb that
+    they lack; that no log was named leaves his training stage without a subject, as ever.
+    """
+    if missing.cause is Cause.DENIED:
+        return NotApplicable(why=f"whose ranks run here cannot be seen ({missing.why()})")
+    return Unseen(missing=missing)
 
 
 def by_minor(health: GpuHealth | Missing) -> dict[int, GpuReading]:

@@ -15,6 +15,7 @@ from diagnostics.checks.training.of_ranks import (
     here,
     numbered,
     subject,
+    unseen,
     values,
 )
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
@@ -25,8 +26,8 @@ from diagnostics.series.waits import Why, odd
 
 @check("training.ranks", stage="training", faults=("rank_missing",), proved="real-tool")
 def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
-    progress: JobProgress,
-    local: LocalRanks,
+    progress: JobProgress | Missing,
+    local: LocalRanks | Missing,
     places: RankPlaces | Missing,
     dumps: FlightDumps | Missing,
     status: RasStatus | Missing,
@@ -38,6 +39,12 @@ def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
     not come to the collective that all others wait in. NCCL's count and the flight recorder, where
     there are any, are believed first.
     """
+    if isinstance(progress, Missing):
+        yield unseen(progress)
+        return
+    if isinstance(local, Missing):
+        yield unseen(local)
+        return
     named = _named_by_others(dumps, status)
     suspects = [job for job in progress.jobs if job.settled]
     if suspects and isinstance(places, Missing):

@@ -16,6 +16,7 @@ from diagnostics.checks.training.of_ranks import (
     here,
     numbered,
     subject,
+    unseen,
     values,
 )
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
@@ -26,7 +27,7 @@ MOST = 4
 
 @check("training.ras", stage="training", faults=("rank_missing",), proved="documented")
 def ras(
-    seen: RasStatus,
+    seen: RasStatus | Missing,
     ranks: LocalRanks | Missing,
     places: RankPlaces | Missing,
     health: GpuHealth | Missing,
@@ -36,6 +37,9 @@ def ras(
     NCCL's own report lists the smaller part of the ranks, which can be the healthy ones: behind is
     who launched least. The service itself may say that all is well while a job hangs.
     """
+    if isinstance(seen, Missing):
+        yield unseen(seen)
+        return
     for report in seen.reports:
         if report.missing is not None and report.missing.cause is Cause.NO_TOOL:
             # NCCL has the service since 2.24, where it is not switched off.
