@@ -98,9 +98,9 @@ def log_tail(path: str, cap: int) -> dict[str, Any]:
             left -= len(block)
         text = handle.read(cap)
     if start:
-        head, _, text = text.partition(b"\n")
-        start += len(head) + 1
-        line += 1
+        head, end, text = text.partition(b"\n")
+        start += len(head) + len(end)
+        line += len(end)
     return {
         "text": text.decode("utf-8", "backslashreplace"),
         "first_line": line,

@@ -2,11 +2,12 @@
 
 import glob
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from collectors.helpers.children.files import files
+from collectors.helpers.children.files import files, log_tail
 
 
 @pytest.fixture
@@ -49,3 +50,19 @@ def test_what_is_forbidden_is_said_and_what_cannot_be_told_is_not(tree: Path) ->
         os.seteuid(0)
 
     assert ({}, {f"{tree}/1/stat": "EACCES"}) == (got["texts"], got["errors"])
+
+
+def test_a_line_without_end_takes_no_more_memory_than_its_cap(tmp_path: Path) -> None:
+    """R16: of 300 MB without a line end nothing is a whole line, and some MiB are held."""
+    log = tmp_path / "huge.log"
+    with log.open("wb") as file:
+        file.truncate(300 << 20)
+    tracemalloc.start()
+    got = log_tail(str(log), 1 << 20)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert ({"text": "", "first_line": 1, "skipped_bytes": 300 << 20}, True) == (
+        got,
+        held < 8 << 20,
+    )
