@@ -1,4 +1,4 @@
-"""A live agent and a real link: what goes down is told within 3 s, and clears when it has settled."""
+"""A live agent and a real link: told within 3 s when it goes down, until it has settled."""
 
 import os
 import subprocess

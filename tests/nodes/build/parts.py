@@ -32,15 +32,10 @@ def gpus(count: int, **parts: object) -> tuple[Gpu, ...]:
 
 def ports(count: int, **parts: object) -> tuple[Port, ...]:
     """Return that many ports, each of a card of its own."""
+    places = [(f"mlx5_{n}", f"0000:{CARDS[n]}:00.0", n) for n in range(count)]
     return tuple(
-        Port(
-            device=f"mlx5_{n}",
-            pci=f"0000:{CARDS[n]}:00.0",
-            lid=40 + n,
-            netdev=f"ib{n}",
-            **parts,
-        )  # type: ignore[arg-type]  # parts by name
-        for n in range(count)
+        Port(device=device, pci=pci, lid=40 + n, netdev=f"ib{n}", **parts)  # type: ignore[arg-type]  # parts by name
+        for device, pci, n in places
     )
 
 

@@ -3,6 +3,7 @@
 The ports of the well ones show all that the driver shows; the rest is cut down to what it needs.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +18,6 @@ from tests.nodes.build.system import LOOPBACK
 
 RAILS = 8
 # Two ports of a card for storage, which stands beside no GPU; 198.51.100.0/24 is its network.
-STORAGE = {"hca_type": "MT41692", "board": "MT_0000000884", "pci_id": "15B3:A2DC"}
 STORE = "198.51.100.40:/export/data"
 REDIRECT = 0x1D
 
@@ -33,7 +33,9 @@ def _storage() -> Port:
         link="Ethernet",
         netdev="ens8f0",
         gids=("198.51.100.17",),
-        **STORAGE,
+        hca_type="MT41692",
+        board="MT_0000000884",
+        pci_id="15B3:A2DC",
     )
 
 
@@ -211,12 +213,12 @@ def down() -> Node:
     return change_nic(node, "rail7", running=False)
 
 
-HEALTHY = {
+HEALTHY: Mapping[str, Callable[[], Node]] = {
     "h100-rails-infiniband": partial(infiniband, whole=True),
     "h100-rails-roce": partial(roce, whole=True),
     "h100-rails-old-errors": old_errors,
 }
-SICK = {
+SICK: Mapping[str, Callable[[], Node]] = {
     "rail-narrow": narrow,
     "rail-one-lane": one_lane,
     "rail-symbol-errors": symbols,
