@@ -17,7 +17,11 @@ from tests.score import truths
 
 # What does not apply: these nodes are cooled by air and have no RoCE, and on the idle one no job
 # runs or wrote.
-LACKED = ("bmc.coolant", "storage.lustre", "storage.clients", "network.roce")
+LACKED = (
+    *("bmc.coolant", "storage.lustre", "storage.clients", "network.roce"),
+    # Measured only when a person asks.
+    "network.bandwidth",
+)
 WITHOUT = {
     # Its log times no waits for data, no rank alone and no collective.
     "h100-training": {
