@@ -1,7 +1,7 @@
 """The walk of the daemon: every 30 s over the newest observations, by the walk that `run` makes."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -13,7 +13,10 @@ from agent.walk.report import aged, build
 from agent.walk.walk import Selection, walk
 from collectors.catalog import Source
 from collectors.jobs.expected import Expected
+from collectors.network.gids import Gids
+from collectors.network.interface_settings import InterfaceSettings
 from collectors.network.interfaces import Interfaces
+from collectors.network.optics import Optics
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
@@ -25,7 +28,9 @@ JITTER = 0.1
 # What is looked at more seldom than this says by itself how old it may be.
 EACH_WALK_S = 30.0
 # What shows at once that a link went up or down.
-LINKS: tuple[Shape, ...] = (Ports, Interfaces)
+LINKS: tuple[Shape, ...] = (Ports, Interfaces, InterfaceSettings, Gids)
+# What a card takes long to say of a change: looked at after the walk, and judged in the next.
+MODULES: tuple[Shape, ...] = (Optics,)
 
 
 class Walk(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,10 +77,12 @@ class Walker:
         rang = False
         while True:
             self._finished(await self.once(probes=not rang))
+            if rang:
+                await self._look(MODULES)
             period = self._settings().agent.walk_s
             rang = await self._rest(period * self._chance.uniform(1 - JITTER, 1 + JITTER))
             if rang:
-                await self._look()
+                await self._look(LINKS)
 
     async def _rest(self, seconds: float) -> bool:
         """Let so long pass, or less where a link goes up or down; return whether one did."""
@@ -84,8 +91,8 @@ class Walker:
         await self._node.sleep(seconds)
         return False
 
-    async def _look(self) -> None:
-        for shape in LINKS:
+    async def _look(self, shapes: Iterable[Shape]) -> None:
+        for shape in shapes:
             if shape in self._sampler.tracks:
                 await self._sampler.look(self._sampler.tracks[shape], within_s=0.0)
 

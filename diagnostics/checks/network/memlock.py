@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from collectors.facts.subject import Subject
-from collectors.network.memlock import LockLimit, LockLimits
+from collectors.host.memlock import LockLimit, LockLimits
 from collectors.network.ports import Ports
 from diagnostics.check import Limits, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found

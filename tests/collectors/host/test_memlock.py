@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collectors.facts.answers import Files
 from collectors.facts.wanted import Wanted
 from collectors.host.holders import GpuHolders, Holder
-from collectors.network.memlock import LockLimit, LockLimits, collect, limit
+from collectors.host.memlock import LockLimit, LockLimits, collect, limit
 from collectors.node.live import Live
 from tests.recording import recorded
 
