@@ -149,7 +149,7 @@ def once(argv: list[str]) -> tuple[float, float]:
 def tools(folder: Path, place: Path, expressions: list[str]) -> dict[str, list[str]]:
     """Return how each tool is called, but for the file; one that is not installed is left out."""
     # What ends with a line's end is looked for with it, which the others write otherwise.
-    anchors = [one.replace(r"\n", "$") for one in expressions]
+    anchors = [one.replace(r"\n", "$").replace(r"\"", '"') for one in expressions]
     (folder / "anchors").write_text("".join(f"{anchor}\n" for anchor in anchors))
     # POSIX knows no group that captures nothing, and no class of digits.
     extended = (anchor.replace("(?:", "(").replace(r"\d", "[0-9]") for anchor in anchors)
