@@ -43,7 +43,8 @@ class Tier:
     async def denied(self, node: Node, got: Output | Missing) -> Missing | None:
         """Return why there is no answer, and stop, where *got* says that we may not ask."""
         if isinstance(got, Missing):
-            if got.cause is Cause.DENIED:
+            # Where only the reader is not there, nobody has asked the card yet.
+            if got.cause is Cause.DENIED and got.verb is None:
                 await self._stop(node, got.detail)
             return got
         line = next((x for x in got.stderr.splitlines() if any(d in x for d in DENIED)), None)

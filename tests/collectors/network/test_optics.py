@@ -74,6 +74,20 @@ def test_who_may_not_ask_asks_once(tmp_path: Path) -> None:
     assert [Cause.DENIED, Cause.HELD_BACK] == asyncio.run(twice())
 
 
+def test_a_reader_that_is_not_there_stops_nothing(tmp_path: Path) -> None:
+    """No card has refused anything: it is asked again when the reader runs."""
+    why = {"cause": "denied", "detail": "no reader is running", "verb": "module"}
+    silent = {"kind": "module", "args": {"device": "eth0"}, "missing": why}
+    node = recorded(tmp_path, files=FILES, answers=[silent])
+
+    async def twice() -> list[Cause | None]:
+        looking = Looking()
+        seen = [await looking.collect(node, Wanted(), QUIET) for _ in range(2)]
+        return [one.cause if isinstance(one, Missing) else None for one in seen]
+
+    assert [Cause.DENIED, Cause.DENIED] == asyncio.run(twice())
+
+
 @given(st.text(max_size=300))
 def test_any_text_is_a_module(text: str) -> None:
     """What a tool prints has a temperature of three digits, or none."""
