@@ -55,7 +55,11 @@ demo: $(VENV)/.installed-run ## replay a sick node; needs no GPU (DEMO=h100-gpu-
 tools: $(VENV)/.installed-test
 ifeq ($(TOOLS),install)
 	@$(BIN)/python deploy/dev/install_tools.py
+	@$(MAKE) torch
 endif
+
+.PHONY: torch
+torch: $(VENV)/.installed-torch ## PyTorch, for the tests that run real jobs of it
 
 # pytest ends with 5 where it ran no test: right for one pass of a chosen few, wrong for all.
 chosen = $(if $(ARGS),|| [ $$? -eq 5 ])
@@ -72,8 +76,8 @@ fuzz: $(VENV)/.installed-test ## hypothesis at random, 2,000 examples a property
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) --timeout 1800 -n 2 -m 'hypothesis and not serial' $(ARGS)
 
 .PHONY: soak
-soak: $(VENV)/.installed-test ## all tests again and again, 200 kills -9 where CI makes 5 (SOAK=20)
-	@for turn in $$(seq $(SOAK)); do echo "soak: turn $$turn of $(SOAK)"; GPUDIAG_KILLS=200 $(MAKE) test || exit 1; done
+soak: $(VENV)/.installed-test ## all tests again and again, 200 kills -9 where CI makes 5, 10 slow ranks where it makes 2 (SOAK=20)
+	@for turn in $$(seq $(SOAK)); do echo "soak: turn $$turn of $(SOAK)"; GPUDIAG_KILLS=200 GPUDIAG_ROUNDS=10 $(MAKE) test || exit 1; done
 
 .PHONY: lint
 lint: $(VENV)/.installed-test ## ruff, mypy, import contracts

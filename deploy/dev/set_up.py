@@ -1,4 +1,4 @@
-"""Make .venv and install gpudiag into it: `python3 deploy/dev/set_up.py run|test`.
+"""Make .venv and install gpudiag into it: `python3 deploy/dev/set_up.py run|test|torch`.
 
 Called by the Makefile with whatever Python the machine has, so that this file keeps to the
 syntax of Python 3.6: an old interpreter must reach the line that says it is too old.
@@ -14,7 +14,7 @@ from pathlib import Path
 OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
-SETS = {"run": ".", "test": ".[test]"}
+SETS = {"run": ".", "test": ".[test]", "torch": ".[test,torch]"}
 
 
 def check_python() -> None:
@@ -63,6 +63,6 @@ def main(wanted: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["run"], ["test"]):
-        sys.exit("set-up: say what for: set_up.py run, or set_up.py test")
+    if sys.argv[1:] not in [[name] for name in SETS]:
+        sys.exit("set-up: say what for: set_up.py run, test or torch")
     main(sys.argv[1])
