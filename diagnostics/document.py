@@ -55,8 +55,8 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """One cause with what follows from it; `root` and `consequences` are finding ids.
 
-    `story` is the sentence in its clauses, the first of them `text`. `echoes` is how often what was
-    said more than once was said. `resubmit` starts the job anew elsewhere.
+    The sentence is `text` and then the clauses of `story`. `echoes` is how often what was said more
+    than once was said. `resubmit` starts the job anew elsewhere.
     """
 
     id: str

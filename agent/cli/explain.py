@@ -1,5 +1,6 @@
-"""`gpudiag explain ID`: what a fault, check or rule is."""
+"""`gpudiag explain ID`: what a fault, check, rule or incident is."""
 
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -7,7 +8,8 @@ from functools import partial
 import click
 
 from agent.cli.errors import Mistake
-from agent.cli.terminal import write
+from agent.cli.local import SOCKET
+from agent.cli.terminal import bears_glyphs, write
 from agent.knowledge import every
 from agent.render import explain as draw
 from agent.render.lines import Line
@@ -15,17 +17,24 @@ from diagnostics.catalog import WALK
 from diagnostics.knowledge.aliases import codes, named
 from diagnostics.knowledge.pages import load, near
 
+# i1, or a fingerprint.
+INCIDENT = re.compile(r"i\d{1,6}|[0-9a-f]{16}")
 Drawing = Callable[[int], list[Line]]
 
 
 @click.command("explain")
 @click.argument("name", metavar="ID")
-def command(name: str) -> int:
+@click.option("--replay", metavar="DIR", help="An incident of this recording.")
+@click.option("--socket", "path", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
+def command(name: str, replay: str | None, path: str) -> int:
     """Say what ID is: meaning, likeliest causes, first command, what not to do.
 
     ID is a fault, a check, a rule, a code such as xid_79 or sxid_20034, or a setting such as
-    NCCL_P2P_DISABLE; `explain faults`, `checks`, `rules` or `codes` lists them.
+    NCCL_P2P_DISABLE; `explain faults`, `checks`, `rules` or `codes` lists them. Or it is an
+    incident, by its id or its fingerprint: of this node's agent, or of a recording with --replay.
     """
+    if replay or INCIDENT.fullmatch(name):
+        return _incident(name, replay, path)
     names = listing()
     if name in names:
         sys.stdout.write("\n".join(sorted(names[name])) + "\n")
@@ -37,6 +46,17 @@ def command(name: str) -> int:
         hint = f"did you mean {close}?" if close else "gpudiag explain faults lists the faults"
         raise Mistake(f"nothing is called {name}", hint)
     write(drawings[wanted])
+    return 0
+
+
+def _incident(name: str, replay: str | None, path: str) -> int:
+    """Tell the whole story of one incident."""
+    from agent.cli.incident import find  # noqa: PLC0415 - a page of a fault needs no node
+    from agent.render.incidents import story  # noqa: PLC0415 - same
+
+    found = find(name, replay, path)
+    plain = not bears_glyphs()
+    write(lambda width: story(found.document, found.incident, width, ascii_only=plain))
     return 0
 
 

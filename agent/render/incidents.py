@@ -5,7 +5,8 @@ from typing import Any
 from agent.render.lines import Line, Span, block, shown
 from agent.render.page import STATE, Page
 from agent.render.words import HOUR, clock, local, times
-from diagnostics.document import Incident
+from diagnostics.document import Document, Incident
+from diagnostics.incidents.ticket import ticket
 
 MOST_EVIDENCE = 6
 MOST_ALIKE = 2
@@ -18,6 +19,29 @@ def incidents(page: Page) -> list[Line]:
         return [*lines, page.text("none")]
     for number, incident in enumerate(page.document.incidents):
         lines += [(), *_one(page, incident)] if number else _one(page, incident)
+    return lines
+
+
+def story(document: Document, incident: Incident, width: int, *, ascii_only: bool) -> list[Line]:
+    """Return all that is known of one incident: its story, what to do, and the ticket's text."""
+    page = Page(document, width=width, ascii_only=ascii_only, everything=True)
+    lines = [
+        *page.heading(f"Incident {incident.fingerprint}, {incident.state}"),
+        *_one(page, incident),
+    ]
+    lines += [(), *page.heading("What to do")]
+    for look in incident.next:
+        lines += page.item("-", f"{look.why}:")
+        lines.append(page.command(look.command))
+    steps = [step for plan in document.plan if plan.incident == incident.id for step in plan.steps]
+    for number, step in enumerate(steps, start=1):
+        lines += page.item(f"{number}.", step)
+    if incident.resubmit:
+        lines += page.item("-", "Start the job anew on other nodes:")
+        lines.append(page.command(incident.resubmit))
+    lines += [(), *page.heading("Text for a ticket")]
+    for line in ticket(document, incident):
+        lines += block((Span("  "),), shown(line), width) if line else [()]
     return lines
 
 

@@ -89,11 +89,17 @@ class Gather:
         self._sources = sources
 
     async def collect(self, checks: Sequence[Check], hold: Finding | None, budget_s: float) -> None:
-        """Run the collectors that *checks* need at once, each on its own branch of time.
+        """Run the collectors that *checks* need, as `look` does."""
+        await self.look((need.shape for check in checks for need in check.needs), hold, budget_s)
+
+    async def look(
+        self, shapes: Iterable[type[Observation]], hold: Finding | None, budget_s: float
+    ) -> None:
+        """Run the collectors of *shapes* at once, each on its own branch of time.
 
         Those that tell others something come first: the kernel log, before the driver is asked.
         """
-        wanted = self._unseen(need.shape for check in checks for need in check.needs)
+        wanted = self._unseen(shapes)
         began = self._node.monotonic()
         while wanted:
             left = max(budget_s - (self._node.monotonic() - began), LEAST_S)

@@ -7,7 +7,7 @@ import msgspec
 
 from collectors.facts.subject import Subject
 from diagnostics.document import Incident
-from diagnostics.finding import RANK, Finding
+from diagnostics.finding import RANK, Finding, Text
 from diagnostics.incidents import outlook, sentence
 from diagnostics.incidents.board import Board
 from diagnostics.incidents.edge import Edge
@@ -114,7 +114,7 @@ def _follows(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
 def _incident(
     name: str, root: Finding, follows: Sequence[Finding], opened: str | None, sight: outlook.Sight
 ) -> Incident:
-    told = sentence.told(root, follows)
+    told = sentence.clauses(root, follows)
     seen = sight.of(root, follows)
     return Incident(
         id=name,
@@ -124,8 +124,8 @@ def _incident(
         root=root.id,
         consequences=tuple(f.id for f in follows),
         echoes=_echoes([root, *follows]),
-        sentence=sentence.written(told),
-        text=told[0],
+        sentence=sentence.written(root, told),
+        text=Text(key=f"incident.{root.text.key}", args=root.text.args),
         story=tuple(told),
         confidence=root.confidence,
         rejected=seen.rejected,

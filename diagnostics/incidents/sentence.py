@@ -21,29 +21,23 @@ CLAUSES = {
 WAITED = "nccl_collective_timeout"
 
 
-def told(root: Finding, follows: Sequence[Finding]) -> list[Text]:
-    """Return the clauses as data; the first is the root's own."""
-    first = Text(key=f"incident.{root.text.key}", args={**root.text.args, "said": root.message})
-    clauses = [first, *_when(root)]
-    stopped = _stopped((root, *follows))
-    clauses += stopped
+def clauses(root: Finding, follows: Sequence[Finding]) -> list[Text]:
+    """Return, as data, what follows the root's own message."""
     waited = list(_waited(f for f in follows if f.fault == WAITED))
-    clauses += waited
+    told = [*_when(root), *_stopped((root, *follows)), *waited]
     if rest := len(follows) - len(waited):
         key = "incident.follows_one" if rest == 1 else "incident.follows"
-        clauses.append(Text(key=key, args={} if rest == 1 else {"count": rest}))
-    return clauses
+        told.append(Text(key=key, args={} if rest == 1 else {"count": rest}))
+    return told
 
 
-def written(clauses: Sequence[Text]) -> str:
-    """Return the English sentence of some clauses."""
-    first, *more = clauses
-    said = str(first.args["said"])
+def written(root: Finding, told: Sequence[Text]) -> str:
+    """Return the English sentence: the root's message, then its clauses."""
+    said = root.message
     # A process or file that stands first keeps its own spelling.
-    values = [value for name, value in first.args.items() if name != "said"]
-    if not any(str(value) and said.startswith(str(value)) for value in values):
+    if not any(str(value) and said.startswith(str(value)) for value in root.text.args.values()):
         said = said[:1].upper() + said[1:]
-    return "; ".join([said, *(CLAUSES[one.key].format(**one.args) for one in more)]) + "."
+    return "; ".join([said, *(CLAUSES[one.key].format(**one.args) for one in told)]) + "."
 
 
 def _when(root: Finding) -> Iterator[Text]:
