@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def proxy(upstream: int, kind: type[P] = Proxy) -> Iterator[P]:  # type: ignore[assignment]  # mypy knows no default of a type variable
+def proxy(upstream: int, kind: type[P]) -> Iterator[P]:
     """Stand before a port for as long as the block."""
     with kind(upstream) as one:
         thread = threading.Thread(target=one.serve_forever, daemon=True)

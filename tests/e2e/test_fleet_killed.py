@@ -51,7 +51,7 @@ def test_what_was_acknowledged_is_there_once(tmp_path: Path) -> None:
     """
     server = Server(tmp_path)
     try:
-        with proxy(server.port) as between, nodes(Served(tmp_path, between.url)) as agents:
+        with proxy(server.port, Proxy) as between, nodes(Served(tmp_path, between.url)) as agents:
             between.kind = False
             kill(server, agents)
             settle(server.where, agents, between)
