@@ -16,15 +16,20 @@ ESCAPES = re.compile(
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line that an anchor hit, as far as rules look at it; `number` counts from 1 in the log."""
+    """A line that an anchor hit, as far as rules look at it; `number` counts from 1 in the log.
+
+    `writer` is the rank that began the message of several lines that this one goes on with.
+    """
 
     number: int
     text: str
+    writer: int | None = None
 
     @property
     def rank(self) -> int | None:
-        """Return the rank that the line says wrote it."""
-        return prefix.rank(self.text)
+        """Return the rank that the line says wrote it, or that began its message."""
+        own = prefix.rank(self.text)
+        return self.writer if own is None else own
 
 
 def plain(piece: bytes) -> bytes:

@@ -53,6 +53,14 @@ PDSH = re.compile(
     r"(?!(?:step|epoch|iter|iteration|layer|stage|batch|rank|version)\b)"
     r"(?P<host>[a-z][a-z0-9]{0,20}[.-][\w.-]{0,40}\d[\w.-]{0,20}): "
 )
+# PyTorch puts NCCL's own words below its line, and the rank before the first one only:
+# [rank21]:[E1130 ... ProcessGroupNCCL.cpp:2106] [PG ID 0 ... Rank 21] ... NCCL version 2.21.5
+# ncclRemoteError: A call failed possibly due to a network error or a remote process exiting ...
+# Last error:
+# NET/IB : Got completion from peer 10.4.0.21<40112> with status=12 opcode=0 len=0 vendor err 129
+GOES_ON = re.compile(r"nccl[A-Z]\w{3,30}: |Last error:|NET/|NCCL version \d|\w{2,20}\.cc:\d")
+# Its message has no more lines than these.
+LINES_OF_MESSAGE = 4
 FORMS = (LOCAL, RAY, SGLANG, PODS, PDSH)
 SAID_OF = {"pod": "host"}
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from diagnostics.rules import prefix
 from diagnostics.rules.above import VALUE, Above
 from diagnostics.rules.fold import Fold, Run
 from diagnostics.rules.form import Form, by_kernel
@@ -20,6 +21,8 @@ from diagnostics.rules.when import LOOKED_AT, When
 
 # The driver's sentence of a dead GPU stands in three lines; the last of them holds the anchor.
 LINES_ABOVE = 2
+# The bytes of a line that show whether it goes on with the one above.
+GOING_ON = 40
 
 
 class Counting(Protocol):
@@ -45,9 +48,23 @@ class Place(msgspec.Struct, frozen=True):
 
     def above(self) -> list[str]:
         """Return the texts of the lines above it in the piece, without their stamps."""
+        return self._above(LINES_ABOVE)
+
+    def writer(self, text: str) -> int | None:
+        """Return the rank that began the message that this line goes on with, None if none did."""
+        if not prefix.GOES_ON.match(text):
+            return None
+        for above in reversed(self._above(prefix.LINES_OF_MESSAGE)):
+            if (rank := prefix.rank(above)) is not None:
+                return rank
+            if not prefix.GOES_ON.match(above):
+                return None
+        return None
+
+    def _above(self, most: int) -> list[str]:
         texts: list[str] = []
         start = self.start
-        while start and len(texts) < LINES_ABOVE:
+        while start and len(texts) < most:
             stop = start - 1
             start = self.piece.rfind(b"\n", 0, stop) + 1
             _, at = Place(self.piece, start, stop, 0).stamped()
@@ -79,7 +96,12 @@ class Search:
             self._raised(self._tracebacks.head(place.piece, place.start, place.number), known)
             return None
         if self.form == "training":
-            return self._text(plan.rules, plan.ends, place)
+            counted = self._text(plan.rules, plan.ends, place)
+            # What goes on with another line counts for whoever wrote that one.
+            goes_on = prefix.GOES_ON.match(
+                decoded(place.piece[place.start : place.stop][:GOING_ON])
+            )
+            return None if goes_on else counted
         found, at = place.stamped()
         kernel = by_kernel(self.form, found)
         if not kernel and self.form == "system":
@@ -176,7 +198,8 @@ class Search:
     ) -> tuple[Counting, ...]:
         if (not rules and not ends) or self._tracebacks.ignored(place.number):
             return ()
-        line = Line(place.number, decoded(place.piece[place.start : place.stop]))
+        text = decoded(place.piece[place.start : place.stop])
+        line = Line(place.number, text, place.writer(text))
         head = place.piece[place.start : min(place.stop, place.start + LOOKED_AT)]
         counting: list[Counting] = []
         for rule in sorted(rules, key=_weak) if len(rules) > 1 else rules:

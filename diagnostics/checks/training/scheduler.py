@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from diagnostics.check import check
-from diagnostics.checks.training.judging import faults_said
+from diagnostics.checks.training.judging import Said, Story, finding, nothing
 from diagnostics.finding import Statement
 from diagnostics.rules.seen import TrainingLogs
 
@@ -24,4 +24,16 @@ def scheduler(seen: TrainingLogs) -> Iterator[Statement]:
     An end by time, by hand or by a job of higher rank is nobody's fault: a note, no incident, and
     still why the job is over. A node that failed and memory that ran out are faults.
     """
-    yield from faults_said(seen, FAULTS, "that the scheduler ended the job")
+    story = Story(seen)
+    groups = list(story.of(FAULTS))
+    for told in groups:
+        killed = _killed(story) if told[0].hit.fault == "slurm_oom_kill" else []
+        more = "".join(f"; pid {said.hit.values['pid']} was one" for said in killed[:1])
+        yield finding(told, story.severity(told), more, killed)
+    if not groups:
+        yield nothing(seen, "that the scheduler ended the job")
+
+
+def _killed(story: Story) -> list[Said]:
+    """Return the lines of shells and launchers that say which process was killed meanwhile."""
+    return [s for s in story.said if s.hit.fault == "worker_sigkill" and "pid" in s.hit.values]

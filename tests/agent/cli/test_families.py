@@ -78,6 +78,24 @@ def _place(text: str, finding: dict[str, Any]) -> bool:
     return text == f"{held.get('file')}:{held.get('at')} in {held.get('function')}"
 
 
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        ("", 13),
+        ("NCCL version 2.20.5\n", 13),
+        ("saved the state of 12 layers\n", None),
+        ("Last error:\n" * 4, None),
+    ],
+)
+def test_whose_message_goes_on(between: str, expected: int | None, tmp_path: Path) -> None:
+    """NCCL's words below a rank's line are that rank's, unless something else stands between."""
+    words = "ncclRemoteError: A call failed possibly due to a network error.\n"
+    document = said(tmp_path, f"[rank13]: [E ProcessGroupNCCL.cpp:537] failed\n{between}{words}")
+    (finding,) = document["findings"]
+
+    assert expected == finding["subject"].get("rank")
+
+
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: str(family["name"]))
 def test_what_looks_alike_is_well(family: dict[str, Any], tmp_path: Path) -> None:
     """A text with the same words and no fault gives nothing above a note."""

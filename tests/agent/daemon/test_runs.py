@@ -5,6 +5,7 @@ from pathlib import Path
 
 from agent.daemon.runs import NAME, KeptRuns
 from agent.walk.sources import SOURCES
+from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.jobs.job_logs import JobLog, JobLogs
 from diagnostics.rules.seen import LogSeen, TrainingLogs
@@ -77,7 +78,11 @@ def test_who_judges_is_told_what_is_known(tmp_path: Path) -> None:
     kept = begun(tmp_path)
     look(kept, 1, 300)
     (source,) = [one for one in kept.behind(SOURCES) if one.shape is RunsBefore]
-    told = asyncio.run(source.collect(Still(), Wanted()))
+
+    async def ask() -> Observation | Missing:
+        return await source.collect(Still(), Wanted())
+
+    told = asyncio.run(ask())
     kept.close(10.0)
     assert kept.before == told
 
