@@ -27,6 +27,8 @@ WITHOUT = {
     "h100-training": {
         *LACKED,
         *("training.data_loading", "training.stragglers", "training.bandwidth"),
+        # What its ranks write was not recorded, so that nothing says whether they go on.
+        *("training.hang", "training.ranks", "training.ras", "training.flight_recorder"),
     },
     "h100-idle": {
         *LACKED,

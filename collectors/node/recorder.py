@@ -11,6 +11,7 @@ from collectors.node.layout import Answer, Command, Unanswered, files_args
 from collectors.node.protocol import Identity, LogText, Node
 from collectors.node.recording.journal import Journal
 
+TEXT_OF_JOBS = ("job_log",)
 WRITABLE = (Cause.TIMEOUT, Cause.NO_TOOL, Cause.DENIED, Cause.GARBLED, Cause.CRASHED, Cause.STALE)
 
 
@@ -82,6 +83,11 @@ class Recorder:
         got = plain(await self._node.ask(kind, deadline_s=deadline_s, **args))
         if kind == "kernel_log" and not args and _is_whole(got):
             return {"lines": list(self.journal.kernel(at, got["lines"])), "lost": 0}
+        if kind in TEXT_OF_JOBS and not isinstance(got, Missing):
+            # A job's text is no answer to be kept: it goes where logs go, with what holds for them.
+            part = LogText(path=str(got["path"]), text=str(got["text"]))
+            self.journal.logs.setdefault(part.path, part)
+            return got
         return self._answered(at, kind, args, got, self._took(began, deadline_s))
 
     def _answered(

@@ -56,6 +56,8 @@ def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
             yield _finding(job, number, what, local, health)
     if not progress.jobs:
         yield NotApplicable(why=NONE_HERE)
+    elif all(job.stopped_s is None for job in progress.jobs):
+        yield NotApplicable(why="no job here writes a log that can be read")
     elif not suspects:
         yield Well(f"none of {len(local.ranks)} ranks is waited for")
 
