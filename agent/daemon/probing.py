@@ -15,7 +15,8 @@ from collectors.facts.wanted import Peer, Wanted
 from collectors.network import full_mtu, ibping, ping, tcp, traffic
 from collectors.network.full_mtu import FullSize, FullSizes
 from collectors.network.ibping import IbPings
-from collectors.network.peers import Probe
+from collectors.network.neighbours import Hops, Neighbours
+from collectors.network.peers import Probe, short
 from collectors.network.ping import Pings
 from collectors.network.schedule import ROUND_S, Turn, turns
 from collectors.network.subnet import Managers, SubnetManagers
@@ -49,7 +50,7 @@ class Probing:
         self._node = node
         self._wanted = wanted
         self._kept: dict[Key, Kept] = {}
-        self._managers = Managers()
+        self._managers, self._hops = Managers(), Hops()
         self._allowed: float | None = None
         self._held: Missing | None = None
         self._done = 0.0
@@ -66,6 +67,8 @@ class Probing:
         def behind(one: Source) -> Source:
             if one.shape is SubnetManagers:
                 return msgspec.structs.replace(one, collect=self._managers.collect)
+            if one.shape is Neighbours:
+                return msgspec.structs.replace(one, collect=self._hops.collect)
             if one.shape in shown:
                 return msgspec.structs.replace(one, collect=shown[one.shape], after=())
             return one
@@ -93,7 +96,8 @@ class Probing:
         rails = lists(own, self._wanted().peers)
         now = self._node.now()
         number = int(now // ROUND_S)
-        due = [turn for later in (0, 1) for turn in turns(own, rails, number + later)]
+        named = named_in(own, self._wanted().peers)
+        due = [turn for later in (0, 1) for turn in turns(named, rails, number + later)]
         return next((t for t in due if t.starts > max(self._done, now - LATE_S)), None)
 
     async def make(self, turn: Turn) -> None:
@@ -205,7 +209,13 @@ class Probing:
 
 def lists(own: str, peers: Sequence[Peer]) -> dict[str, list[str]]:
     """Return the nodes of each rail by name, this node among them."""
+    named = named_in(own, peers)
     rails: dict[str, list[str]] = {}
     for peer in peers:
-        rails.setdefault(peer.rail, [own]).append(peer.name)
+        rails.setdefault(peer.rail, [named]).append(peer.name)
     return rails
+
+
+def named_in(own: str, peers: Sequence[Peer]) -> str:
+    """Return this node's name as the settings write it, with or without its domain."""
+    return next((peer.name for peer in peers if short(peer.name) == short(own)), own)

@@ -9,6 +9,7 @@ from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
 from collectors.network.full_mtu import device
+from collectors.network.peers import others
 from collectors.network.ports import Port, Ports
 from collectors.node.protocol import Node
 
@@ -89,7 +90,7 @@ async def collect(node: Node, wanted: Wanted, ports: Ports | Missing) -> Bandwid
 
 
 async def _measure(node: Node, wanted: Wanted, active: list[Port]) -> AsyncIterator[Measured]:
-    for peer in wanted.peers:
+    for peer in await others(node, wanted.peers):
         if not peer.address:
             continue
         for port in active:

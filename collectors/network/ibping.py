@@ -15,7 +15,7 @@ from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
 from collectors.network import traffic
-from collectors.network.peers import Probe, each
+from collectors.network.peers import Probe, each, others
 from collectors.node.protocol import Node
 
 # -f: without it the tool sleeps a second after each ping. Three tries of 200 ms for each.
@@ -53,7 +53,7 @@ class IbPings(Observation, frozen=True, kw_only=True):
 
 async def collect(node: Node, wanted: Wanted) -> IbPings | Missing:
     """Ping each peer ten times; the reader does it where we may not open the device."""
-    peers = [peer for peer in wanted.peers if target(peer)]
+    peers = [peer for peer in await others(node, wanted.peers) if target(peer)]
     if peers and (held := await traffic.heavy(node, wanted.sample_s)):
         return held
     return IbPings(probes=await ping(node, peers, patient=wanted.patient))

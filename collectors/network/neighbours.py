@@ -56,12 +56,33 @@ class Neighbours(Observation, frozen=True, kw_only=True):
     neighbours: tuple[Neighbour, ...] = ()
 
 
+class Hops:
+    """Neighbours asked for again and again; a port whose other end refuses is left alone."""
+
+    def __init__(self) -> None:
+        self._refused: set[str] = set()
+
+    async def collect(
+        self, node: Node, wanted: Wanted, ports: Ports | Missing
+    ) -> Neighbours | Missing:
+        """Ask along the cable of each active InfiniBand port that did not refuse before."""
+        del wanted
+        if isinstance(ports, Missing):
+            return ports
+        active = [port for port in asked(ports) if port.name not in self._refused]
+        seen = await _collect(node, ports, active)
+        if isinstance(seen, Neighbours):
+            told = {one.port for one in seen.neighbours}
+            self._refused |= {port.name for port in active if port.name not in told}
+        return seen
+
+
 async def collect(node: Node, wanted: Wanted, ports: Ports | Missing) -> Neighbours | Missing:
-    """Ask along the cable of each active InfiniBand port."""
-    del wanted
-    if isinstance(ports, Missing):
-        return ports
-    active = asked(ports)
+    """Ask once: who runs long keeps `Hops`."""
+    return await Hops().collect(node, wanted, ports)
+
+
+async def _collect(node: Node, ports: Ports, active: list[Port]) -> Neighbours | Missing:
     if not active:
         return Neighbours()
     got = await node.ask("neighbours", deadline_s=DEADLINE_S, devices=[p.device for p in active])

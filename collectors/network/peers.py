@@ -50,6 +50,17 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
         return self.received > 0
 
 
+def short(name: str) -> str:
+    """Return a host's name without its domain."""
+    return name.partition(".")[0].lower()
+
+
+async def others(node: Node, peers: Sequence[Peer]) -> list[Peer]:
+    """Return the peers but this node itself: one list may serve all nodes."""
+    own = short((await node.identity()).node) if peers else ""
+    return [peer for peer in peers if short(peer.name) != own]
+
+
 async def each(
     node: Node,
     peers: Sequence[Peer],

@@ -6,7 +6,7 @@ from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
 from collectors.network import traffic
-from collectors.network.peers import Probe, each
+from collectors.network.peers import Probe, each, others
 from collectors.node.protocol import Node
 
 OPTIONS = ("-n", "-q", "-c", "5", "-i", "0.2", "-W", "1")
@@ -37,7 +37,7 @@ class Pings(Observation, frozen=True, kw_only=True):
 
 async def collect(node: Node, wanted: Wanted) -> Pings | Missing:
     """Ping each peer five times within a second."""
-    peers = [peer for peer in wanted.peers if peer.address]
+    peers = [peer for peer in await others(node, wanted.peers) if peer.address]
     if peers and (held := await traffic.heavy(node, wanted.sample_s)):
         return held
     return Pings(probes=await each(node, peers, probe, patient=wanted.patient))

@@ -15,6 +15,8 @@ from collectors.node.protocol import Node
 
 DEADLINE_S = 15.0
 SAID_CAP = 200
+# How often one that never answered is asked in a row, and then every so many looks: each hour.
+PATIENCE, SELDOM = 3, 12
 
 # A LID that no subnet manager gave.
 NO_LID = (None, 0, 0xFFFF)
@@ -89,6 +91,8 @@ class Managers:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], str] = {}
         self._changes: dict[tuple[str, str], tuple[str, float]] = {}
+        self._silent: dict[str, int] = {}
+        self._last: dict[str, Manager] = {}
 
     async def collect(
         self, node: Node, wanted: Wanted, ports: Ports | Missing
@@ -101,9 +105,10 @@ class Managers:
         if isinstance(seen, Missing):
             return seen
         active = asked(ports)
-        got = await ask(node, "sminfo", [port.device for port in active]) if active else []
-        managers = () if isinstance(got, Missing) else tuple(map(answer, active, got))
-        unasked = got if isinstance(got, Missing) else next((m for m in got if refused(m)), None)
+        due = [port for port in active if self._due(port.name)]
+        got = await ask(node, "sminfo", [port.device for port in due]) if due else []
+        managers = self._answers(active, due, [] if isinstance(got, Missing) else got)
+        unasked = got if isinstance(got, Missing) else next(filter(None, map(refused, got)), None)
         answered = tuple(sorted(port for what, port in self._known if what == "manager"))
         at = node.monotonic()
         for port in active:
@@ -116,11 +121,25 @@ class Managers:
             managers=managers,
             answered=answered,
             changes=self._told(at),
-            unasked=unasked if isinstance(unasked, Missing) else None,
+            unasked=unasked,
             enabled=_enabled(seen),
             running=_running(seen),
             serving=_serving(seen),
         )
+
+    def _due(self, port: str) -> bool:
+        """Return whether to ask now: one that never answered may refuse, and logs each question."""
+        silent = self._silent.get(port, 0)
+        self._silent[port] = silent + 1
+        return ("manager", port) in self._known or silent < PATIENCE or silent % SELDOM == 0
+
+    def _answers(
+        self, active: Sequence[Port], due: Sequence[Port], got: Sequence[Said]
+    ) -> tuple[Manager, ...]:
+        """Return the last word of each port's manager."""
+        now = {port.name: answer(port, said) for port, said in zip(due, got, strict=False)}
+        self._last |= now
+        return tuple(self._last[port.name] for port in active if port.name in self._last)
 
     def _take(self, what: str, port: str, now: str, at: float) -> None:
         before = self._known.get((what, port), now)

@@ -7,7 +7,7 @@ import msgspec
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
 from collectors.network import traffic
-from collectors.network.peers import START_S
+from collectors.network.peers import START_S, others
 from collectors.node.protocol import Node
 
 PORT = 22
@@ -56,7 +56,7 @@ class TcpAnswers(Observation, frozen=True, kw_only=True):
 
 async def collect(node: Node, wanted: Wanted) -> TcpAnswers | Missing:
     """Connect to peer after peer."""
-    peers = [peer for peer in wanted.peers if peer.address]
+    peers = [peer for peer in await others(node, wanted.peers) if peer.address]
     if peers and (held := await traffic.heavy(node, wanted.sample_s)):
         return held
     began, answers = node.monotonic(), []

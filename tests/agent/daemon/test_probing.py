@@ -193,4 +193,13 @@ def test_every_probe_of_the_catalogue_is_behind_it(ours: Node) -> None:
 
     replaced = {shape for shape in before if behind[shape].collect != before[shape].collect}
     assert {IbPings, Pings, TcpAnswers, SubnetManagers} < replaced
-    assert len(replaced) == 5
+    assert len(replaced) == 6
+
+
+async def test_a_node_in_its_own_list_asks_the_others(ours: Node) -> None:
+    """With the same settings on every node, this one among the peers, it never asks itself."""
+    everyone = (Peer(name="gpu-017.example.net", lid=11, serves=True), *WANTED.peers)
+    ours.last_s = 12 * ROUND_S
+    await run(Allowed(ours, lambda: Wanted(peers=everyone)))
+
+    assert {"12", "13", "14"} == {target for _, target in ours.probes}

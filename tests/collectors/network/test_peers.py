@@ -5,7 +5,7 @@ from pathlib import Path
 
 from collectors.facts.observation import Cause
 from collectors.facts.wanted import Peer
-from collectors.network.peers import Probe, each
+from collectors.network.peers import Probe, each, others
 from collectors.node.protocol import Node
 from tests.recording import recorded
 
@@ -37,6 +37,16 @@ def test_no_probe_is_begun_late(tmp_path: Path) -> None:
 
     causes = [p.missing and p.missing.cause for p in probes]
     assert ([None] * 5 + [Cause.TIMEOUT] * 2, 10.0) == (causes, node.monotonic())
+
+
+def test_a_node_leaves_itself_out(tmp_path: Path) -> None:
+    """One list serves all nodes: who is named in it, in whatever form, asks the others."""
+    node = recorded(tmp_path)
+    listed = [Peer(name=name, lid=3) for name in ("GPU-017.example.net", "gpu-018", "gpu-0171")]
+
+    asked = asyncio.run(others(node, listed))
+
+    assert ["gpu-018", "gpu-0171"] == [peer.name for peer in asked]
 
 
 def test_nobody_to_ask(tmp_path: Path) -> None:

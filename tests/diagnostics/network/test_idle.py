@@ -35,7 +35,7 @@ def holders(**of: Any) -> GpuHolders:
         (NO_JOBS, holders(uid=4711), "process 4120 (python) uses a GPU"),
         (
             NO_JOBS,
-            holders(uid=0, owner=Owner(kind="container", container="4f" * 32)),
+            holders(uid=0, owner=Owner(kind="docker", container="4f" * 32)),
             "process 4120 (python) uses a GPU in a container",
         ),
         (
