@@ -8,6 +8,7 @@ from diagnostics.rules.dense import XID, Kind, kinds, lasting
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
 from diagnostics.rules.line import LINE_CAP, decoded, plain
+from diagnostics.rules.rest import rest
 from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.stamp import STAMP, hand
@@ -239,6 +240,7 @@ class Reading:
             hits=search.fold.hits(),
             kernel=search.by_kernel(self._name, self.lines, self._ended()),
             curve=self._drawing.curve(),
+            rest=rest(self._tail, self._first_line + self.lines - 1),
             cut=cut,
         )
 

@@ -5,6 +5,7 @@ import msgspec
 from collectors.facts.observation import Missing, Observation
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.kernel_seen import KernelSymptoms
+from diagnostics.rules.rest import Rest
 from diagnostics.series.curve import Curve
 
 
@@ -13,7 +14,7 @@ class LogSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     `lines` counts what was read; `first_line` is above 1 where only the end of a long log was.
     `kernel` is what the kernel's own lines say, None where there was none to look at; `hits` is
-    what all others say.
+    what all others say; `rest` is what it ends with where that only repeats itself.
     """
 
     name: str
@@ -22,6 +23,7 @@ class LogSeen(msgspec.Struct, frozen=True, kw_only=True):
     hits: tuple[Hit, ...] = ()
     kernel: KernelSymptoms | None = None
     curve: Curve = Curve()
+    rest: Rest | None = None
     cut: Missing | None = None
 
 
