@@ -6,10 +6,14 @@ from diagnostics.finding import Finding
 from diagnostics.incidents import align
 from diagnostics.incidents.align import Span
 from diagnostics.incidents.edge import Edge, Same
-from diagnostics.incidents.rank import Weight, quote, weight
+from diagnostics.incidents.rank import Weight, weight
+from diagnostics.incidents.things import alike_in
 
 # Of what one edge offers as causes of one finding the likeliest are tried.
 MOST_TRIED = 64
+
+# Of two findings of one fault these say by themselves which is the cause.
+ONE_WAY = ("whole", "heard")
 
 # A thing that two findings have in common: whose kind, which one.
 Key = tuple[Same, object]
@@ -43,10 +47,10 @@ class Board:
         return self._by.get((fault, ("node", None)), [])
 
     def _leads(self, edge: Edge, cause: Finding, consequence: Finding) -> bool:
-        alike = edge.cause == edge.consequence and edge.same != "whole"
+        alike = edge.cause == edge.consequence and edge.same not in ONE_WAY
         if alike and self.weight(cause) > self.weight(consequence):
             return False
-        return same(edge.same, cause, consequence) and self.in_time(edge, cause, consequence)
+        return alike_in(edge.same, cause, consequence) and self.in_time(edge, cause, consequence)
 
     def in_time(self, edge: Edge, cause: Finding, consequence: Finding) -> bool:
         """Return whether their times allow what an edge says, as far as they are known."""
@@ -80,38 +84,8 @@ def keys(finding: Finding) -> Iterator[Key]:
 
 def _asked(same: Same, consequence: Finding) -> Iterable[Key]:
     """Return under what the causes of a finding are looked for."""
-    if same in ("node", "whole", "nic"):
-        return [("node", None)]
-    if same in ("log", "above"):
-        return [("log", None)] if consequence.stage == "training" else []
-    return [key for key in keys(consequence) if key[0] == same]
-
-
-def same(same: Same, cause: Finding, consequence: Finding) -> bool:
-    """Return whether two findings that share a key are of the same, in an edge's own sense."""
-    if same == "whole":
-        of_part = cause.subject.kind != "node" or cause.fault != consequence.fault
-        return consequence.subject.kind == "node" and of_part
-    if same == "above":
-        return _stands_above(cause, consequence)
-    if same == "nic":
-        one, other = _card(cause), _card(consequence)
-        return one is None or other is None or one == other
-    return True
-
-
-def _card(finding: Finding) -> str | None:
-    """Return the card of a card or port named as sysfs does, `mlx5_0` of `mlx5_0/1`."""
-    subject = finding.subject
-    if subject.kind not in ("nic", "port") or ":" in subject.name:
-        return None
-    return subject.name.partition("/")[0]
-
-
-def _stands_above(cause: Finding, consequence: Finding) -> bool:
-    """Return whether it was told first: by its line in one log, by its time in several."""
-    one, other = quote(cause), quote(consequence)
-    if one is not None and other is not None and one.source == other.source:
-        return (one.line or 0) < (other.line or 0)
-    then, now = cause.first_seen, consequence.first_seen
-    return then is not None and now is not None and then < now
+    if same in ("subject", "job", "pid", "source"):
+        return [key for key in keys(consequence) if key[0] == same]
+    if same in ("log", "above", "heard") and consequence.stage != "training":
+        return []
+    return [("log" if same in ("log", "above") else "node", None)]

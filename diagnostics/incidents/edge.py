@@ -8,8 +8,22 @@ import msgspec
 # thing of it.
 # `log`: both are told by a job's own logs; `above`: and the cause first, by its line or its time.
 # `source`: both quote one log or tool.
-# `nic`: one network card: a card, and a port of it; where names cannot be compared, any two.
-Same = Literal["node", "subject", "job", "pid", "nic", "whole", "log", "above", "source"]
+# `nic`: one network card: a card, a port of it, its interface; where that cannot be told, any two.
+# `array`: the consequence quotes an array of disks, of whose kind the cause is.
+# `heard`: the node itself tells the cause, a job's log alone the consequence.
+Same = Literal[
+    "node",
+    "subject",
+    "job",
+    "pid",
+    "nic",
+    "array",
+    "whole",
+    "log",
+    "above",
+    "source",
+    "heard",
+]
 # `first`: the cause began before the consequence was told, as far as both clocks can say.
 Direction = Literal["any", "first"]
 

@@ -211,5 +211,6 @@ def _evidence(port: Port) -> Evidence:
             "width": port.width,
             "lid": port.lid,
             "sm_lid": port.sm_lid,
+            "netdevs": list(port.netdevs),
         },
     )

@@ -1,0 +1,115 @@
+"""Edges are data: what is declared is joined in its own sense, and what is wrong is said."""
+
+import pytest
+
+from collectors.facts.subject import Subject
+from diagnostics.finding import Evidence
+from diagnostics.incidents.declared import EdgesError, parse
+from diagnostics.incidents.edge import Edge
+from tests.diagnostics.incidents.made import GPU, LOG, finding, roots
+
+MANY = """
+[[edge]]
+cause = ["a", "b"]
+consequence = ["b", "c"]
+same = "node"
+within_s = 10.0
+direction = "first"
+
+[[alike]]
+fault = "d"
+same = "subject"
+"""
+
+
+def test_each_cause_explains_each_consequence_but_never_itself() -> None:
+    """Lists are crossed; one fault that two sources tell is declared as alike."""
+    told = [("a", "b"), ("a", "c"), ("b", "c")]
+
+    assert (
+        *(Edge(cause, follows, "node", 10.0, "first") for cause, follows in told),
+        Edge("d", "d", "subject"),
+    ) == parse("x.toml", MANY)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[[edge]\n", "Expected ']]'"),
+        ('[[edge]]\ncause = "a"\nconsequence = "b"\nsame = "gpu"', "Invalid enum value 'gpu'"),
+        ('[[edge]]\ncause = "a"\nsame = "node"', "missing required field `consequence`"),
+        (
+            '[[edge]]\ncause="a"\nconsequence="b"\nsame="node"\nwithin_s=-1.0',
+            "Expected `float` > 0",
+        ),
+        ('[[edge]]\ncause="a"\nconsequence=["b","b"]\nsame="node"', "a -> b (node) stands 2 times"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_file(text: str, why: str) -> None:
+    """A broken file names itself, what is wrong, and what to do."""
+    with pytest.raises(EdgesError) as told:
+        parse("x.toml", text)
+
+    assert [] == [
+        part for part in ("diagnostics/incidents/data/x.toml", why) if part not in str(told.value)
+    ]
+
+
+def test_what_a_log_says_of_a_gpu_is_the_gpus_own() -> None:
+    """The driver's uncorrectable error and the job's word of it are one incident."""
+    ecc = finding("ecc_uncorrectable", stage="driver")
+    heard = finding("ecc_uncorrectable", stage="training", subject=LOG, confidence=0.95)
+
+    assert [("ecc_uncorrectable", GPU.name)] == roots(heard, ecc)
+
+
+def test_an_interface_is_down_by_its_own_port_alone() -> None:
+    """A port that is down takes its interface with it, and none of another card."""
+    states = Evidence(source="/sys/class/infiniband", values={"netdevs": ["ens3"]})
+    port = finding(
+        "ib_port_down",
+        "critical",
+        states,
+        subject=Subject(kind="port", name="mlx5_3/1"),
+        stage="network",
+    )
+    own, other = (
+        finding("nic_link_down", "warning", subject=Subject(kind="nic", name=name), stage="network")
+        for name in ("ens3", "ens40f1")
+    )
+
+    assert [("ib_port_down", "mlx5_3/1"), ("nic_link_down", "ens40f1")] == roots(own, port, other)
+
+
+def test_an_array_of_other_disks_is_another_fault() -> None:
+    """A lost NVMe drive explains the array that quotes such drives, not one of SATA disks."""
+    drive = finding("nvme_missing", subject=Subject(kind="disk", name="nvme3"))
+    fast, slow = (
+        finding(
+            "raid_degraded",
+            "warning",
+            Evidence(source="/proc/mdstat", text=text),
+            subject=Subject(kind="disk", name=name),
+        )
+        for name, text in (
+            ("md0", "md0 : active raid0 nvme1n1p1[1] nvme0n1p1[0]"),
+            ("md9", "md9 : active raid1 sdb1[1](F) sda1[0]"),
+        )
+    )
+
+    assert [("nvme_missing", "nvme3"), ("raid_degraded", "md9")] == roots(slow, drive, fast)
+
+
+def test_what_began_after_is_no_cause_where_the_direction_is_declared() -> None:
+    """A GPU lost an hour after a timeout is another incident; minutes can be the clocks'."""
+    at = 1_796_000_000.0
+    kmsg, log = Evidence(source="kmsg", text="..."), Evidence(source="out.log", text="...")
+    timeout = finding(
+        "nccl_collective_timeout", "critical", log, stage="training", subject=LOG, first_seen=at
+    )
+    lost = [
+        finding("gpu_fell_off_bus", "critical", kmsg, stage="driver", first_seen=at + later)
+        for later in (-600.0, 120.0, 3600.0)
+    ]
+
+    assert [1, 1, 2] == [len(roots(one, timeout)) for one in lost]
