@@ -69,6 +69,9 @@ class Files(msgspec.Struct, frozen=True, kw_only=True):
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sort key that puts `mlx5_10` after `mlx5_9`, and PCI address 3a after 18."""
+    # All processes are sorted by their numbers twice a minute.
+    if text.isdecimal():
+        return ((1, int(text), ""),)
     if PCI.fullmatch(text):
         return ((0, 0, text),)
     return tuple(
