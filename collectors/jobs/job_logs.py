@@ -22,8 +22,9 @@ SHARED = frozenset(
 class JobLog(msgspec.Struct, frozen=True, kw_only=True):
     """One log: `pid` writes it as its stream 1 or 2, and is, or started, the rank `rank`.
 
-    `size` in bytes and `time`, seconds since the epoch, are of its last growth. `elsewhere` is
-    True where the node of a lower rank reads it.
+    Of a pod, whose output the runtime writes, `pid` is its rank and `stream` 0. `size` in bytes
+    and `time`, seconds since the epoch, are of its last growth. `elsewhere` is True where the node
+    of a lower rank reads it.
     """
 
     pid: int
@@ -36,6 +37,7 @@ class JobLog(msgspec.Struct, frozen=True, kw_only=True):
     job: str
     rank: int | None = None
     elsewhere: bool = False
+    pod: str | None = None
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +54,15 @@ class JobLogs(Observation, frozen=True, kw_only=True):
     """The logs of this node's ranks, the lowest rank's first."""
 
     logs: tuple[JobLog, ...] = ()
+
+
+class _PodEntry(msgspec.Struct, frozen=True):
+    pod: str
+    path: str
+    device: int
+    inode: int
+    size: int
+    time: float
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -81,7 +92,8 @@ async def collect(node: Node, wanted: Wanted, ranks: LocalRanks | Missing) -> Jo
     except msgspec.ValidationError as problem:
         return Missing(what="job_logs", cause=Cause.GARBLED, detail=str(problem)[:200])
     identity = await node.identity()
-    return JobLogs(logs=tuple(_logs(entries, writers, identity.node))[:MOST_LOGS])
+    found = (*_logs(entries, writers, identity.node), *await _of_pods(node, ranks))
+    return JobLogs(logs=found[:MOST_LOGS])
 
 
 def _writers(ranks: LocalRanks) -> dict[int, Rank]:
@@ -92,6 +104,34 @@ def _writers(ranks: LocalRanks) -> dict[int, Rank]:
         for pid in rank.above:
             writers.setdefault(pid, rank)
     return dict(list(writers.items())[:512])
+
+
+async def _of_pods(node: Node, ranks: LocalRanks) -> tuple[JobLog, ...]:
+    """Return the logs of the pods that ranks run in; without the reader's word there are none."""
+    pods = {rank.pod: rank for rank in reversed(ranks.ranks) if rank.pod is not None}
+    if not pods:
+        return ()
+    answer = await node.ask("pod_logs", deadline_s=DEADLINE_S, pods=list(pods)[:64])
+    try:
+        entries = msgspec.convert(answer, tuple[_PodEntry, ...])
+    except msgspec.ValidationError:
+        return ()
+    return tuple(
+        JobLog(
+            pid=rank.pid,
+            stream=0,
+            path=entry.path,
+            device=entry.device,
+            inode=entry.inode,
+            size=entry.size,
+            time=entry.time,
+            job=job_of(rank),
+            rank=rank.rank,
+            pod=entry.pod,
+        )
+        for entry in entries
+        if (rank := pods.get(entry.pod)) is not None
+    )
 
 
 def _logs(entries: Iterable[_Entry], writers: Mapping[int, Rank], host: str) -> Iterable[JobLog]:
@@ -121,11 +161,14 @@ def _own(path: str, rank: int | None, host: str) -> bool:
 
 async def piece(node: Node, log: JobLog, start: int = -1) -> Piece | Missing:
     """Return up to 1 MiB of a log from *start* on, or its last MiB."""
+    whose: dict[str, Any] = {"pid": log.pid, "stream": log.stream}
+    kind = "job_log"
+    if log.pod is not None:
+        kind, whose = "pod_log", {"pod": log.pod}
     answer: Any = await node.ask(
-        "job_log",
+        kind,
         deadline_s=DEADLINE_S,
-        pid=log.pid,
-        stream=log.stream,
+        **whose,
         device=log.device,
         inode=log.inode,
         start=start,

@@ -36,6 +36,8 @@ KINDS: Mapping[str, Kind] = {
     # What a job writes may lie on a file server that is gone.
     "job_logs": Kind(resource="job-logs", privileged=True),
     "job_log": Kind(resource="job-log:{device}", privileged=True),
+    "pod_logs": Kind(resource="pod-logs", privileged=True),
+    "pod_log": Kind(resource="pod-logs", privileged=True),
     "dumps": Kind(resource="dumps", privileged=True),
     "activity": Kind(resource="proc", privileged=True),
     # A home may lie on a file server that is gone.

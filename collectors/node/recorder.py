@@ -11,7 +11,7 @@ from collectors.node.layout import Answer, Command, Unanswered, files_args
 from collectors.node.protocol import Identity, LogText, Node
 from collectors.node.recording.journal import Journal
 
-TEXT_OF_JOBS = ("job_log",)
+TEXT_OF_JOBS = ("job_log", "pod_log")
 WRITABLE = (Cause.TIMEOUT, Cause.NO_TOOL, Cause.DENIED, Cause.GARBLED, Cause.CRASHED, Cause.STALE)
 
 

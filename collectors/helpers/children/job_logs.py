@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Callable
 from typing import Any
 
 from collectors.helpers.children import as_user, processes
@@ -105,7 +106,7 @@ def job_log(pid: int, stream: int, device: int, inode: int, start: int) -> dict[
         finally:
             os.close(there)
     try:
-        return _read(handle, path, start)
+        return part(handle, path, start)
     finally:
         os.close(handle)
 
@@ -120,7 +121,10 @@ def _opened(there: int) -> int:
         return os.open(f"/proc/self/fd/{there}", flags)
 
 
-def _read(handle: int, path: str, start: int) -> dict[str, Any]:
+def part(
+    handle: int, path: str, start: int, told: Callable[[bytes], bytes] = bytes
+) -> dict[str, Any]:
+    """Return a part of an open log, `text` as *told* makes it of what stands there."""
     size = os.fstat(handle).st_size
     given = 0 <= start <= size
     begin = start if given else max(size - TAIL, 0)
@@ -131,7 +135,7 @@ def _read(handle: int, path: str, start: int) -> dict[str, Any]:
         begin += len(head) + 1
     return {
         "path": path,
-        "text": data.decode("utf-8", "backslashreplace"),
+        "text": told(data).decode("utf-8", "backslashreplace"),
         "start": begin,
         "next": after,
         "size": size,
