@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from collectors.facts.subject import Subject
 from diagnostics.check import check
 from diagnostics.checks.training.given import evidence, quoted, subject, unread
@@ -11,6 +13,7 @@ from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Wel
 from diagnostics.rules import prefix
 from diagnostics.rules.fold import Hit
 from diagnostics.rules.seen import LogSeen, TrainingLogs
+from diagnostics.rules.when import when
 from diagnostics.series.by_rank import Elsewhere
 from diagnostics.series.middle import median
 from diagnostics.series.point import Point
@@ -60,7 +63,7 @@ def _not_finite(log: LogSeen, hits: list[Hit], others: Elsewhere | None) -> Find
     curve = log.curve
     times = max(curve.bad, sum(hit.count for hit in hits))
     last = max([curve.last_bad.line if curve.last_bad else 0, *(hit.last_line for hit in hits)])
-    proof = evidence(log, hits) or (quoted(log, curve.first_bad),)
+    proof = tuple(_timed(one) for one in evidence(log, hits) or (quoted(log, curve.first_bad),))
     rule = hits[0].rule if hits else None
     if curve.finite is not None and curve.finite.line > last:
         return found(
@@ -95,6 +98,12 @@ def _not_finite(log: LogSeen, hits: list[Hit], others: Elsewhere | None) -> Find
         lines=_lines(times),
         suspected=_suspected(lead),
     )
+
+
+def _timed(quote: Evidence) -> Evidence:
+    """Return a quoted line with its time: what a GPU tells of itself then may be why."""
+    told = when((quote.text or "").encode("utf-8", "replace"))
+    return msgspec.structs.replace(quote, time=told.time, time_error_s=told.error_s)
 
 
 def _about(log: LogSeen, hits: Sequence[Hit], others: Elsewhere | None) -> Subject:
