@@ -25,6 +25,8 @@ from collectors.node.protocol import Node
 
 # A walk that asks for probes allows them for so long: several walks' time.
 ALLOWED_S = 180.0
+# To show what is kept costs nothing: each walk is shown the newest.
+SHOWN_S = 30.0
 # The settings may change while nothing is due.
 IDLE_S = 10.0
 # A turn missed by more than this, by a suspended host or a clock that was set, is left out.
@@ -70,7 +72,8 @@ class Probing:
             if one.shape is Neighbours:
                 return msgspec.structs.replace(one, collect=self._hops.collect)
             if one.shape in shown:
-                return msgspec.structs.replace(one, collect=shown[one.shape], after=())
+                shows = shown[one.shape]
+                return msgspec.structs.replace(one, collect=shows, after=(), period_s=SHOWN_S)
             return one
 
         return tuple(map(behind, sources))
