@@ -129,7 +129,7 @@ def _incident(
         story=tuple(told),
         confidence=root.confidence,
         rejected=seen.rejected,
-        changes_before=sight.changes_before(root),
+        changes_before=sight.changes_before(root, follows),
         next=seen.next,
         would_change=seen.would_change,
         resubmit=sight.resubmit(root, follows),

@@ -106,12 +106,13 @@ class Sight:
             return None
         return f"sbatch --exclude={shlex.quote(self.node)} SCRIPT"
 
-    def changes_before(self, root: Finding) -> tuple[str, ...]:
+    def changes_before(self, root: Finding, follows: Sequence[Finding]) -> tuple[str, ...]:
         """Return what was changed on the node in the 24 h before, the newest first."""
         span = self._board.span(root)
         if span is None or span.clock != "wall":
             return ()
-        told = (one for one in self._changes if one[2] != root.fault)
+        members = {finding.fault for finding in (root, *follows)}
+        told = (one for one in self._changes if one[2] not in members)
         near = sorted((one for one in told if 0 <= span.began - one[0] <= DAY_S), reverse=True)
         return tuple(f"{clock(at)} {what}" for at, what, _ in near[:MOST_CHANGES])
 

@@ -5,8 +5,11 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.bmc.events import BmcEvents
+from collectors.facts.observation import Missing
 from collectors.kernel.last_boot import BootEnd, Crash, LastBoot
 from diagnostics.check import NODE, Limits, check
+from diagnostics.checks.kernel.boot_cause import BootCause, boot_cause
 from diagnostics.checks.kernel.words import HOUR, span
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 
@@ -14,7 +17,9 @@ QUOTED_LINES = 5
 
 PANIC = "{ago} ago the kernel panicked: {why}"
 PANICS = "{ago} ago the kernel panicked: {why} (the newest of {count} panics that are kept)"
-ABRUPT = "{ago} ago the boot before this one ended in the middle: nothing announces a shutdown"
+ABRUPT = (
+    "{ago} ago the boot before this one ended in the middle: nothing announces a shutdown; {why}"
+)
 NO_REASON = "the line with its reason was not kept"
 
 
@@ -32,16 +37,19 @@ class LastBootLimits(Limits, frozen=True, kw_only=True):
     faults=("kernel_panic", "unexpected_reboot"),
     proved="documented",
 )
-def last_boot(seen: LastBoot, limits: LastBootLimits) -> Iterator[Statement]:
+def last_boot(
+    seen: LastBoot, log: BmcEvents | Missing, limits: LastBootLimits
+) -> Iterator[Statement]:
     """No panic is kept of the last day, and the boot before this one was ended on purpose.
 
     A node that starts again by itself ends every job on it, and looks healthy afterwards: its
     counters begin at zero. A shutdown that was asked for is told by the services that carry it out.
+    What ended it otherwise is told by a panic's text, by the BMC's log, or by the last lines.
     """
     if seen.crashes:
         yield _panic(seen.crashes, limits)
     if seen.end is not None and _abrupt(seen):
-        yield _restart(seen.end, limits)
+        yield _restart(seen.end, boot_cause(seen, seen.end, log), limits)
     yield from (Unseen(missing=missing) for missing in seen.unseen)
     if _shut_down(seen) and not seen.crashes:
         yield Well(f"the boot before was shut down{_words(seen.end)}, and no panic is kept")
@@ -82,7 +90,7 @@ def _panic(kept: tuple[Crash, ...], limits: LastBootLimits) -> Finding:
     )
 
 
-def _restart(end: BootEnd, limits: LastBootLimits) -> Finding:
+def _restart(end: BootEnd, cause: BootCause, limits: LastBootLimits) -> Finding:
     return found(
         "unexpected_reboot",
         "critical" if end.age_s <= limits.recent_h * HOUR else "info",
@@ -92,9 +100,17 @@ def _restart(end: BootEnd, limits: LastBootLimits) -> Finding:
             source="journalctl --boot=-1",
             text=end.kernel[-1] if end.kernel else None,
             time=end.time,
-            values={"boot_id": end.boot_id, "last_lines": list(end.kernel[-QUOTED_LINES:])},
+            values={
+                "boot_id": end.boot_id,
+                "last_lines": list(end.kernel[-QUOTED_LINES:]),
+                "ended_by": cause.kind,
+            },
         ),
+        *cause.evidence,
         kind="event",
+        confidence=cause.confidence,
+        first_seen=end.time,
         last_seen=end.time,
         ago=span(end.age_s),
+        why=cause.why,
     )
