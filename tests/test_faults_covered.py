@@ -16,7 +16,7 @@ FRAME = frozenset({"check_not_run"})
 LATER: dict[str, frozenset[str]] = {
     "step 5: logs of training and of schedulers": frozenset(
         {
-            *("training_hang", "checkpoint_slow"),
+            "checkpoint_slow",
         }
     ),
     "step 4: the agent, the aggregator and the fleet": frozenset(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from agent.render.lines import Line, Span, block, shown
+from agent.render.one_log import brief
 from agent.render.words import ASCII, GLYPHS
 from diagnostics.document import Document, Incident
 
@@ -16,7 +17,7 @@ class Page:
     def __init__(
         self, document: Document, *, width: int, ascii_only: bool, everything: bool
     ) -> None:
-        self.document = document
+        self.document = document = brief(document)
         self.width = width
         self.narrow = width < ROOMY
         self.everything = everything
