@@ -16,15 +16,18 @@ from collectors.facts.observation import Observation
 from collectors.facts.wanted import Wanted
 from collectors.gpu.health import GpuHealth
 from collectors.host.nvme import NvmeDrives
+from collectors.jobs.ras import RasStatus
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
+from diagnostics.series.progress import JobProgress
 from diagnostics.series.runs import RunsBefore
 
 # A BMC bears one caller at a time and takes seconds, as SMART does; each look at a GPU's health
 # takes its driver's locks, which jobs wait for. What runs took before nobody else remembers.
 COSTLY: tuple[type[Observation], ...] = (
     *(Bmc, BmcSensors, BmcEvents, GpuHealth, NvmeDrives),
-    RunsBefore,
+    # Whether a job moves is seen over time, and NCCL is asked once a minute by all of us.
+    *(RunsBefore, JobProgress, RasStatus),
 )
 DEADLINE_S = 2.0
 

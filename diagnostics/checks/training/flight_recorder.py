@@ -16,7 +16,7 @@ from diagnostics.checks.training.of_ranks import (
     here,
     listed,
     subject,
-    unseen,
+    unknown,
     values,
 )
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
@@ -39,7 +39,7 @@ def flight_recorder(
     are never compared.
     """
     if isinstance(seen, Missing):
-        yield unseen(seen)
+        yield unknown(seen)
         return
     for missing in seen.unseen:
         yield Unseen(missing=missing, subject=Subject(kind="log", name=missing.what))

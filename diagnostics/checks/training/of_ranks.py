@@ -16,14 +16,17 @@ SHOWN = 8
 
 
 def unseen(missing: Missing) -> Statement:
-    """Return why nothing is known of jobs here.
+    """Return why nothing is known of jobs here, for the one check that says it.
 
     An ordinary user may not look at them, which the checks of processes say with the verb that
     they lack; that no log was named leaves his training stage without a subject, as ever.
     """
-    if missing.cause is Cause.DENIED:
-        return NotApplicable(why=f"whose ranks run here cannot be seen ({missing.why()})")
-    return Unseen(missing=missing)
+    return unknown(missing) if missing.cause is Cause.DENIED else Unseen(missing=missing)
+
+
+def unknown(missing: Missing) -> NotApplicable:
+    """Return why there is nothing to judge, for the checks that look on after a suspicion."""
+    return NotApplicable(why=f"whose ranks run here cannot be seen ({missing.why()})")
 
 
 def by_minor(health: GpuHealth | Missing) -> dict[int, GpuReading]:

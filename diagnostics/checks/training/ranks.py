@@ -15,7 +15,7 @@ from diagnostics.checks.training.of_ranks import (
     here,
     numbered,
     subject,
-    unseen,
+    unknown,
     values,
 )
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
@@ -40,10 +40,10 @@ def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
     there are any, are believed first.
     """
     if isinstance(progress, Missing):
-        yield unseen(progress)
+        yield unknown(progress)
         return
     if isinstance(local, Missing):
-        yield unseen(local)
+        yield unknown(local)
         return
     named = _named_by_others(dumps, status)
     suspects = [job for job in progress.jobs if job.settled]

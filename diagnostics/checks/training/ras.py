@@ -16,7 +16,7 @@ from diagnostics.checks.training.of_ranks import (
     here,
     numbered,
     subject,
-    unseen,
+    unknown,
     values,
 )
 from diagnostics.finding import Evidence, NotApplicable, Statement, Unseen, Well, found
@@ -38,7 +38,7 @@ def ras(
     who launched least. The service itself may say that all is well while a job hangs.
     """
     if isinstance(seen, Missing):
-        yield unseen(seen)
+        yield unknown(seen)
         return
     for report in seen.reports:
         if report.missing is not None and report.missing.cause is Cause.NO_TOOL:
