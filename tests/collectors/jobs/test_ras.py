@@ -197,10 +197,17 @@ def test_nothing_that_listens_is_told_from_what_does_not_answer(
     assert ["timeout", "no_tool"] == causes
 
 
+def read(answer: dict[str, str]) -> tuple[Communicator, ...]:
+    """Return what a report that is understood says."""
+    told = parse(answer)
+    assert not isinstance(told, Missing)
+    return told
+
+
 def test_json_and_text_say_who_launched_least() -> None:
     """Both reports name rank 11, with its host, process and the GPU by NVML's number."""
-    (in_json,) = parse({"format": "json", "text": JSON})
-    (as_text,) = parse({"format": "text", "text": TEXT})
+    (in_json,) = read({"format": "json", "text": JSON})
+    (as_text,) = read({"format": "text", "text": TEXT})
     assert (in_json.counts[0], 15) == (as_text.counts[0], as_text.counts[1].number)
     assert Count(op="AllReduce", launched=8811, number=1, members=(ELEVEN,)) == as_text.counts[0]
 
@@ -208,8 +215,8 @@ def test_json_and_text_say_who_launched_least() -> None:
 def test_both_reports_say_who_is_absent() -> None:
     """A process that RAS reaches no more is a missing rank in JSON and INCOMPLETE in text."""
     lost = rank(11, 0, status={"unresponsive": True, "considered_dead": True})
-    (in_json,) = parse({"format": "json", "text": report([], [lost])})
-    (as_text,) = parse({"format": "text", "text": DEAD})
+    (in_json,) = read({"format": "json", "text": report([], [lost])})
+    (as_text,) = read({"format": "text", "text": DEAD})
     told = [(one.rank, one.pid, one.gpu) for one in (*in_json.absent, *as_text.absent)]
     assert [(11, 7723, 3), (11, 7723, 3)] == told
 
