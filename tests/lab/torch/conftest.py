@@ -95,6 +95,7 @@ def walk() -> Walk:
     def walked() -> dict[str, Any]:
         argv = [sys.executable, "-m", "agent", "run", "--stage", "training", "--json"]
         ran = subprocess.run(argv, cwd=ROOT, capture_output=True, timeout=60, check=False)
+        assert ran.stdout, ran.stderr.decode()
         document: dict[str, Any] = json.loads(ran.stdout)
         return document
 
