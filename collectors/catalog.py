@@ -23,6 +23,7 @@ from collectors.gpu import (
 )
 from collectors.host import (
     blocked,
+    changes,
     clock,
     descriptors,
     disks,
@@ -122,6 +123,7 @@ SOURCES: tuple[Source, ...] = (
     source(storage_clients.collect),
     source(disks.collect),
     source(nvme.collect, period_s=SLOW_S),
+    source(changes.collect, period_s=SLOW_S),
     source(raid.collect, period_s=MINUTE_S),
     source(open_files.collect),
     source(log.collect, period_s=FAST_S),

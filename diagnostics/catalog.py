@@ -25,7 +25,7 @@ from diagnostics.checks.gpu import (
     topology,
 )
 from diagnostics.checks.gpu import power as gpu_power
-from diagnostics.checks.host import clock, descriptors, governor, memory, shm
+from diagnostics.checks.host import changes, clock, descriptors, governor, memory, shm
 from diagnostics.checks.jobs import node_reason
 from diagnostics.checks.kernel import last_boot, log
 from diagnostics.checks.network import (
@@ -90,6 +90,7 @@ PROCESSES: tuple[Check, ...] = (
     descriptors.file_descriptors,
     clock.clock,
     governor.governor,
+    changes.changes,
     mounts.mounts,
     nfs.nfs,
     lustre.lustre,

@@ -1,0 +1,132 @@
+"""What an incident says beside its cause: the sentence, other causes, changes, what to do."""
+
+from typing import Any
+
+from collectors.facts.subject import Subject
+from diagnostics.document import Incident, NextStep, numbered
+from diagnostics.finding import Evidence, Finding
+from diagnostics.incidents import join
+from diagnostics.incidents.outlook import Looked
+from diagnostics.knowledge.pages import load
+from tests.diagnostics.incidents.made import GPU, LOG, NODE, finding
+
+AT = 1_796_000_000.0
+
+
+def looked(check: str, verdict: Any, *faults: str, message: str = "all is well") -> Looked:
+    return Looked(check=check, faults=faults, verdict=verdict, message=message)
+
+
+def told(*found: Finding, seen: tuple[Looked, ...] = ()) -> Incident:
+    findings = join.explain(numbered(found), now=AT)
+    return join.incidents(findings, "gpu-017", load(), None, now=AT, looked=seen)[0]
+
+
+def lost() -> Finding:
+    kmsg = Evidence(source="kmsg", text="NVRM: ...", time=AT, time_error_s=2.0)
+    return finding(
+        "gpu_fell_off_bus",
+        "critical",
+        kmsg,
+        stage="driver",
+        first_seen=AT,
+        message="GPU 3 is gone",
+    )
+
+
+def timeout(ranks: tuple[int, ...]) -> Finding:
+    ran = Evidence(source="out.log", line=7, text="...", values={"ran_ms": 600_072})
+    log = Subject(kind="log", name=LOG.name, ranks=ranks)
+    return finding("nccl_collective_timeout", "critical", ran, stage="training", subject=log)
+
+
+def test_the_sentence_tells_time_rank_job_and_who_waited() -> None:
+    """One sentence: what failed and when, its serial, whose rank stopped, what the others did."""
+    process = Subject(kind="process", name="4711", pid=4711, job="88123", rank=2)
+    blocked = finding("task_blocked_d_state", "warning", subject=process)
+    incident = told(lost(), blocked, timeout((0, 1, 3)))
+
+    assert (
+        "GPU 3 is gone; since 00:53:20 UTC; its serial number is 1653120004417; "
+        "rank 2 of job 88123 stopped there; 3 ranks waited 600 s and gave up, all but rank 2; "
+        "1 other finding follows from it."
+    ) == incident.sentence
+
+
+def test_other_causes_are_ruled_out_by_what_was_measured() -> None:
+    """What a check saw well is ruled out; what a check was blind for is named, to look at."""
+    incident = told(
+        lost(),
+        timeout((0, 1)),
+        seen=(
+            looked("network.ports", "ok", "ib_port_down", message="8 ports up at 400 Gb/s"),
+            looked("storage.mounts", "unknown", "storage_hang"),
+            looked("driver.kernel_log", "fault", "process_oom_killed"),
+        ),
+    )
+    why = {one.fault: one.why for one in incident.rejected}
+
+    assert (
+        {
+            "ib_port_down": "network.ports: 8 ports up at 400 Gb/s",
+            "process_oom_killed": "driver.kernel_log found no sign of it",
+        },
+        ["storage_hang: storage.mounts could not see it"],
+        "a sign of storage_hang, which storage.mounts could not look for",
+    ) == (why, [step.why for step in incident.next[1:]], incident.would_change)
+
+
+def test_what_is_missing_comes_with_its_exact_command() -> None:
+    """The step names the fault and the command of its page, with what is known filled in."""
+    incident = told(lost(), seen=(looked("driver.answers", "unknown", "gpu_count_mismatch"),))
+    page = load()["gpu_fell_off_bus"]
+
+    assert NextStep(why=page.title, command=page.look) == incident.next[0]
+
+
+def change(at: float, text: str) -> Evidence:
+    return Evidence(source="dpkg-query", text=text, time=at)
+
+
+def test_changes_of_the_day_before_are_told_the_newest_first() -> None:
+    """What was put in within 24 h before it is told; what came after, or long before, is not."""
+    changed = finding(
+        "software_changed",
+        "info",
+        change(AT - 3600, "package nvidia-driver-570 570.133"),
+        change(AT - 7200, "package linux-image-6.8.0-88 6.8.0-88.89"),
+        change(AT + 60, "package slurmd 24.11"),
+        change(AT - 90_000, "package rdma-core 50"),
+        subject=NODE,
+    )
+
+    assert (
+        "23:53:20 UTC package nvidia-driver-570 570.133",
+        "22:53:20 UTC package linux-image-6.8.0-88 6.8.0-88.89",
+    ) == told(lost(), changed).changes_before
+
+
+def test_a_job_is_started_anew_without_the_node_that_ended_it() -> None:
+    """A node's fault gives the line to resubmit; a fault of the program gives none."""
+    own = finding("cuda_oom", stage="training", subject=LOG)
+
+    assert ("sbatch --exclude=gpu-017 SCRIPT", None, None) == (
+        told(lost(), timeout((0, 1))).resubmit,
+        told(own).resubmit,
+        told(lost()).resubmit,
+    )
+
+
+def test_what_was_said_often_is_counted() -> None:
+    """63 watchdogs and 112 Xid 45 are two numbers and not 175 lines."""
+    echo = finding("xid_45", "info", stage="driver", count=112, rule="kernel.xid_45")
+    many = finding("nccl_collective_timeout", "critical", stage="training", subject=LOG, count=63)
+
+    assert {"kernel.xid_45": 112, "nccl_collective_timeout": 63} == dict(
+        told(finding("gpu_fell_off_bus", stage="driver"), echo, many).echoes
+    )
+
+
+def test_gpu_of_the_subject_is_the_incidents() -> None:
+    """The incident is about the thing that its root is about."""
+    assert GPU == told(lost(), timeout((0, 1))).subject
