@@ -111,7 +111,8 @@ def main() -> None:
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # Of the dataset and the network, only the collectives are of interest here.
     torch.set_num_threads(1)
-    timeout = timedelta(seconds=5 if sys.argv[1] == "disagree" else 1800)
+    # Long enough for two ranks that start on a busy machine.
+    timeout = timedelta(seconds=20 if sys.argv[1] == "disagree" else 1800)
     dist.init_process_group("gloo", timeout=timeout)
     watchdog = Watchdog(rank)
     try:

@@ -72,7 +72,7 @@ def test_the_hanging_rank_is_named_by_the_flight_recorder(
 def test_ranks_that_disagree_are_told_what_each_called(jobs: Mapping[str, Job], walk: Walk) -> None:
     """One rank broadcasts where the other reduces; gloo itself only says that time is over."""
     job = jobs["disagree"]
-    document = until(walk, lambda seen: "nccl_collective_desync" in faults(job, seen), 120)
+    document = until(walk, lambda seen: "nccl_collective_desync" in faults(job, seen), 180)
     (found,) = [f for f in about(job, document) if f["fault"] == "nccl_collective_desync"]
     assert "rank 0 gloo:all_reduce of 520, rank 1 gloo:broadcast" in found["message"]
 
