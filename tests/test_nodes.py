@@ -21,6 +21,8 @@ LACKED = (
     *("bmc.coolant", "storage.lustre", "storage.clients", "network.roce"),
     # Measured only when a person asks.
     "network.bandwidth",
+    # These recordings list no packages.
+    "host.changes",
 )
 WITHOUT = {
     # Its log times no waits for data, no rank alone and no collective.
