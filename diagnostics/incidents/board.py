@@ -19,6 +19,10 @@ ONE_WAY = ("whole", "heard")
 Key = tuple[Same, object]
 
 
+# In these senses two jobs of one node have nothing in common.
+OF_A_JOB = ("subject", "log", "above")
+
+
 class Board:
     """The findings by what they can have in common, each list with the likeliest cause first."""
 
@@ -47,6 +51,8 @@ class Board:
         return self._by.get((fault, ("node", None)), [])
 
     def _leads(self, edge: Edge, cause: Finding, consequence: Finding) -> bool:
+        if edge.same in OF_A_JOB and _of_two_jobs(cause, consequence):
+            return False
         alike = edge.cause == edge.consequence and edge.same not in ONE_WAY
         if alike and self.weight(cause) > self.weight(consequence):
             return False
@@ -60,11 +66,20 @@ class Board:
         slack = align.slack(cause, consequence, then, now)
         if edge.direction == "first" and not align.before(then, now, slack):
             return False
-        return edge.within_s is None or align.within(then, now, edge.within_s, slack)
+        if edge.within_s is None:
+            return True
+        early = edge.within_s if edge.direction == "near" else 0.0
+        return align.within(then, now, (slack + early, slack + edge.within_s))
 
     def span(self, finding: Finding) -> Span | None:
         """Return when it was, where that is known."""
         return self.spans[finding.id]
+
+
+def _of_two_jobs(one: Finding, other: Finding) -> bool:
+    """Return whether they are known to be of different jobs: each job has a rank 1."""
+    jobs = (one.subject.job, other.subject.job)
+    return None not in jobs and jobs[0] != jobs[1]
 
 
 def keys(finding: Finding) -> Iterator[Key]:
