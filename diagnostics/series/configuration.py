@@ -207,6 +207,7 @@ def _said(text: str) -> Iterator[tuple[str, Any]]:
     for form in RANKS:
         if (ranks := form.search(text)) is not None:
             yield "world", int(ranks["world"])
+            return
     for hit in _hits(text):
         name = NAMES.get(hit["name"].lower().replace("-", "_"))
         value = _value(name, hit["value"]) if name else None

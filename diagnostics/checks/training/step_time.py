@@ -20,7 +20,7 @@ from diagnostics.series.runs import Run, RunsBefore
 class StepTimeLimits(Limits, frozen=True, kw_only=True):
     """When a rise is told, against the median of the run's own earlier steps."""
 
-    ratio: Annotated[float, msgspec.Meta(gt=1, description="steps since over earlier ones")] = 1.05
+    ratio: Annotated[float, msgspec.Meta(gt=1, description="steps since over earlier ones")] = 1.045
     recent: Annotated[int, msgspec.Meta(ge=3, description="steps that it must last")] = 10
     rise_ms: Annotated[float, msgspec.Meta(ge=0, description="least rise in milliseconds")] = 5.0
     others_ratio: Annotated[
@@ -39,10 +39,11 @@ def step_time(
     """Each step takes no longer than earlier in the same run.
 
     One slow GPU, link or file server slows every rank, for synchronous training waits for the last
-    one: 5 % of a large job is a rack. Evaluation, checkpoints and compilation make single steps
-    long, and noise any of them; only a rise is told that four in five steps show since it began,
-    to the last, between steps of one batch size since the run last started. The agent keeps the
-    first steps of each run, for logs whose beginning is out of sight.
+    one: 5 % of a large job is a rack, of which medians of noisy steps may show 4.5 %. Evaluation,
+    checkpoints and compilation make single steps long, and noise any of them; only a rise is told
+    that four in five steps show since it began, to the last, between steps of one batch size since
+    the run last started. The agent keeps the first steps of each run, for logs whose beginning is
+    out of sight.
     """
     yield from unread(seen)
     timed = [log for log in seen.logs if any(p.step_ms or p.rate for p in log.curve.points)]

@@ -1,10 +1,14 @@
 """What a run was started with, in the words of Megatron, DeepSpeed, HF Trainer and torchrun."""
 
+import time
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from diagnostics.rules.knowledge import Knowledge
+from diagnostics.rules.reading import Reading
 from diagnostics.series.configuration import Configuration, Settings
 
 
@@ -135,3 +139,17 @@ def test_any_text_is_read(text: str) -> None:
     said = read(text, f"--tensor-model-parallel-size {text}", f"world_size ..... {text}")
 
     assert [] == [n for n in (said.tensor, said.world) if n is not None and not 0 <= n <= 10**6]
+
+
+def test_a_job_that_tells_its_ranks_for_ever_is_read_quickly() -> None:
+    """400,000 lines of NCCL take no longer than ordinary ones; each rank is heard."""
+    line = "gpu-021:3100:3300 [{gpu}] NCCL INFO comm 0x55 rank {n} nranks 64 cudaDev 0 - Init\n"
+    text = "".join(line.format(gpu=n % 8, n=n % 64) for n in range(400_000))
+    reading = Reading(Knowledge.of([]), "train.log")
+    began = time.process_time()
+    for at in range(0, len(text), 1 << 20):
+        reading.feed(text[at : at + (1 << 20)].encode())
+    settings = reading.seen().curve.settings
+
+    assert (64, 64) == (settings.world, len(settings.heard))
+    assert time.process_time() - began < 8.0
