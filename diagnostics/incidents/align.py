@@ -56,11 +56,12 @@ def before(cause: Span, consequence: Span, slack_s: float) -> bool:
     return cause.began <= consequence.told + slack_s
 
 
-def within(cause: Span, consequence: Span, seconds: float, slack_s: float) -> bool:
-    """Return whether the consequence began while the cause lasted, or so many seconds after."""
+def within(cause: Span, consequence: Span, room_s: tuple[float, float]) -> bool:
+    """Return whether the consequence began while the cause lasted, or so soon before or after."""
     if cause.clock != consequence.clock:
         return False
-    return cause.began - slack_s <= consequence.began <= cause.last + seconds + slack_s
+    early, late = room_s
+    return cause.began - early <= consequence.began <= cause.last + late
 
 
 def slack(cause: Finding, consequence: Finding, *spans: Span) -> float:

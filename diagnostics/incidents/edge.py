@@ -25,7 +25,8 @@ Same = Literal[
     "heard",
 ]
 # `first`: the cause began before the consequence was told, as far as both clocks can say.
-Direction = Literal["any", "first"]
+# `near`: one event is told twice, by whichever comes first: `within_s` holds on both sides.
+Direction = Literal["any", "first", "near"]
 
 
 class Edge(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collectors.facts.subject import Subject
 from diagnostics.finding import Evidence
 from diagnostics.incidents.declared import EdgesError, parse
 from diagnostics.incidents.edge import Edge
-from tests.diagnostics.incidents.made import GPU, LOG, finding, roots
+from tests.diagnostics.incidents.made import GPU, LOG, NODE, finding, roots
 
 MANY = """
 [[edge]]
@@ -113,3 +113,15 @@ def test_what_began_after_is_no_cause_where_the_direction_is_declared() -> None:
     ]
 
     assert [1, 1, 2] == [len(roots(one, timeout)) for one in lost]
+
+
+def test_one_event_that_two_tell_is_joined_whoever_is_first() -> None:
+    """The processor's line stands a tenth of a second before the one that names the module."""
+    at = 1_796_000_000.0
+    module = finding("host_memory_uncorrectable", stage="driver", first_seen=at)
+    checks = [
+        finding("cpu_machine_check", stage="driver", subject=NODE, first_seen=at + later)
+        for later in (-0.1, 0.1, -60.0)
+    ]
+
+    assert [1, 1, 2] == [len(roots(module, one)) for one in checks]
