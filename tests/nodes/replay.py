@@ -16,7 +16,12 @@ NAMES = tuple(sorted(path.parent.name for path in NODES.glob("*/meta.toml")))
 
 def replay(name: str) -> Document:
     """Return the diagnosis of one recorded node, by the functions that `gpudiag run` calls."""
-    node, settings, logs = open_node(str(NODES / name), None, Settings(), ())
+    return replay_at(NODES / name)
+
+
+def replay_at(folder: Path) -> Document:
+    """Return the diagnosis of the recording in *folder*."""
+    node, settings, logs = open_node(str(folder), None, Settings(), ())
     return asyncio.run(diagnose(node, settings, Selection(), logs, strict=False))
 
 
