@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from collectors.facts.observation import Missing
+from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
 from collectors.gpu.pcie import PciTree
 from collectors.host.mounts import Mount, Mounts
@@ -14,7 +14,7 @@ from collectors.network.ports import Port, Ports
 from collectors.network.routes import TABLE, Routes
 from diagnostics.check import Limits, check
 from diagnostics.checks.network.roles import Network, Roles, apart, network, roles, stored
-from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
+from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 
 
 class TrafficLimits(Limits, frozen=True, kw_only=True):
@@ -61,8 +61,16 @@ def traffic(  # noqa: PLR0917 - a port's role is read off all of these
         if n.running and n.speed_mbps and _below(n.speed_mbps / 1000, limits)
     ]
     shared = list(_shared(whole, known))
-    yield from (*slow, *shared)
-    if not slow and not shared:
+    # Without either, nothing is known of what storage is reached over.
+    unseen = [
+        Unseen(missing=one)
+        for one in (routes, mounts)
+        if isinstance(one, Missing) and one.cause is not Cause.NOT_RECORDED
+    ]
+    yield from slow
+    yield from shared
+    yield from unseen
+    if not slow and not shared and not unseen:
         yield Well(message=_well(ports, len(compute)))
 
 
