@@ -46,6 +46,8 @@ from collectors.network import (
     bandwidth,
     cards,
     counters,
+    devlink,
+    fec,
     full_mtu,
     gids,
     ibping,
@@ -96,9 +98,9 @@ def _shape(hint: Any) -> type[Observation]:  # noqa: ANN401 - a type expression
     return found
 
 
-# Links; GPUs, counters and the kernel's word on them; what is slow to ask; what changes with an
+# GPUs, links, counters and the kernel's word on them; what is slow to ask; what changes with an
 # update.
-LINK_S, FAST_S, MINUTE_S, FIVE_MINUTES_S, SLOW_S = 1.0, 10.0, 60.0, 300.0, 600.0
+FAST_S, MINUTE_S, FIVE_MINUTES_S, SLOW_S = 10.0, 60.0, 300.0, 600.0
 
 SOURCES: tuple[Source, ...] = (
     source(processes.collect),
@@ -141,12 +143,14 @@ SOURCES: tuple[Source, ...] = (
     source(sensors.collect, period_s=MINUTE_S),
     source(events.collect, period_s=MINUTE_S),
     source(cards.collect, period_s=SLOW_S),
-    source(links.collect, period_s=LINK_S),
+    source(links.collect, period_s=FAST_S),
     source(rdma_nodes.collect, period_s=SLOW_S),
     source(ports.collect, period_s=FAST_S),
     source(counters.collect, period_s=FAST_S),
     source(statistics.collect, period_s=MINUTE_S),
     source(optics.collect, period_s=SLOW_S),
+    source(fec.collect, period_s=SLOW_S),
+    source(devlink.collect, period_s=SLOW_S),
     source(gids.collect, period_s=SLOW_S),
     source(interface_settings.collect, period_s=MINUTE_S),
     source(routes.collect, period_s=MINUTE_S),

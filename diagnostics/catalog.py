@@ -29,10 +29,12 @@ from diagnostics.checks.host import changes, clock, descriptors, governor, memor
 from diagnostics.checks.jobs import node_reason
 from diagnostics.checks.kernel import last_boot, log
 from diagnostics.checks.network import (
+    adapters,
     bandwidth,
     counters,
     devices,
     ethernet,
+    fec,
     flaps,
     full_mtu,
     ibping,
@@ -143,6 +145,8 @@ NETWORK: tuple[Check, ...] = (
     counters.counters,
     ethernet.ethernet,
     optics.optics,
+    fec.fec,
+    adapters.adapters,
     roce.roce,
     traffic.traffic,
     memlock.memlock,

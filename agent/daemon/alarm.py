@@ -1,4 +1,4 @@
-"""What is not left to the next walk: links are watched every second, and others ring by themselves.
+"""What is not left to the next walk: links are watched all the time, and others ring by themselves.
 
 NCCL gives up some seven seconds after a port went down: who asks then must be told why.
 """
@@ -10,7 +10,7 @@ import msgspec
 
 from collectors.catalog import Collect, Source
 from collectors.facts.observation import Missing, Observation
-from collectors.facts.wanted import Wanted
+from collectors.network import devlink, fec
 from collectors.network.counters import Counting, PortCounters
 from collectors.network.links import LinkHistory, Watching
 from collectors.network.optics import Looking, Optics
@@ -19,6 +19,8 @@ from collectors.node.protocol import Node
 
 # A link that flaps each second must not make a walk of each flap.
 LEAST_S = 1.0
+# A link that flaps is told twice a second at most; a helper that does not answer is asked seldom.
+PAUSE_S, DEAF_S = 0.5, 10.0
 
 
 class Alarm:
@@ -31,21 +33,25 @@ class Alarm:
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return *sources* with those of links and counters as ones that remember."""
         going_on: dict[type[Observation], Collect] = {
-            LinkHistory: self._collect,
+            LinkHistory: self._watching.collect,
             PortCounters: Counting().collect,
             EthernetStatistics: Sampling().collect,
             Optics: Looking().collect,
+            fec.Fec: fec.Looking().collect,
+            devlink.AdapterHealth: devlink.Looking().collect,
         }
         return tuple(
             msgspec.structs.replace(one, collect=going_on.get(one.shape, one.collect))
             for one in sources
         )
 
-    async def _collect(self, node: Node, wanted: Wanted) -> LinkHistory | Missing:
-        seen = await self._watching.collect(node, wanted)
-        if isinstance(seen, LinkHistory) and self._watching.changed:
-            self.ring()
-        return seen
+    async def watch(self, node: Node) -> None:
+        """Wait for links to go up or down, for ever, and ring for it."""
+        while True:
+            changed = await self._watching.wait(node)
+            if changed is True:
+                self.ring()
+            await node.sleep(DEAF_S if isinstance(changed, Missing) else PAUSE_S)
 
     def ring(self) -> None:
         """Have a walk made."""

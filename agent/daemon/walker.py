@@ -13,9 +13,11 @@ from agent.walk.report import aged, build
 from agent.walk.walk import Selection, walk
 from collectors.catalog import Source
 from collectors.jobs.expected import Expected
+from collectors.network.fec import Fec
 from collectors.network.gids import Gids
 from collectors.network.interface_settings import InterfaceSettings
 from collectors.network.interfaces import Interfaces
+from collectors.network.links import LinkHistory
 from collectors.network.optics import Optics
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
@@ -28,9 +30,9 @@ JITTER = 0.1
 # What is looked at more seldom than this says by itself how old it may be.
 EACH_WALK_S = 30.0
 # What shows at once that a link went up or down.
-LINKS: tuple[Shape, ...] = (Ports, Interfaces, InterfaceSettings, Gids)
+LINKS: tuple[Shape, ...] = (LinkHistory, Ports, Interfaces, InterfaceSettings, Gids)
 # What a card takes long to say of a change: looked at after the walk, and judged in the next.
-MODULES: tuple[Shape, ...] = (Optics,)
+MODULES: tuple[Shape, ...] = (Optics, Fec)
 
 
 class Walk(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ TOOLS = (
     "all_reduce_perf",
     "ip",
     "ethtool",
+    "devlink",
     "scontrol",
     "docker",
     "podman",

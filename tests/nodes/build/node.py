@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.nodes.build import bmc, board, gpus, host, network, probes, scenario
+from tests.nodes.build import adapters, bmc, board, gpus, host, network, probes, scenario
 from tests.nodes.build.bmc import Bmc
 from tests.nodes.build.board import Before
 from tests.nodes.build.folder import Folder, Json
@@ -124,6 +124,9 @@ class Node:
         network.interfaces(folder, self.nics)
         network.routes(folder, self.nics, self.routes)
         network.statistics(folder, self.nics)
+        if any(port.whole for port in self.ports):
+            adapters.fec(folder, self.nics)
+            adapters.devlink(folder, self.ports)
         network.locked(
             folder, [h.pid for h in self.holders if "RANK" in dict(h.environ)], self.memlock
         )
