@@ -25,8 +25,11 @@ Drawing = Callable[[int], list[Line]]
 @click.command("explain")
 @click.argument("name", metavar="ID")
 @click.option("--replay", metavar="DIR", help="An incident of this recording.")
+@click.option(
+    "--acknowledge", is_flag=True, help="Note with the agent that you know of this incident."
+)
 @click.option("--socket", "path", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
-def command(name: str, replay: str | None, path: str) -> int:
+def command(*, name: str, replay: str | None, acknowledge: bool, path: str) -> int:
     """Say what ID is: meaning, likeliest causes, first command, what not to do.
 
     ID is a fault, a check, a rule, a code such as xid_79 or sxid_20034, or a setting such as
@@ -34,7 +37,7 @@ def command(name: str, replay: str | None, path: str) -> int:
     incident, by its id or its fingerprint: of this node's agent, or of a recording with --replay.
     """
     if replay or INCIDENT.fullmatch(name):
-        return _incident(name, replay, path)
+        return _incident(name, replay, path, acknowledge=acknowledge)
     names = listing()
     if name in names:
         sys.stdout.write("\n".join(sorted(names[name])) + "\n")
@@ -49,12 +52,14 @@ def command(name: str, replay: str | None, path: str) -> int:
     return 0
 
 
-def _incident(name: str, replay: str | None, path: str) -> int:
+def _incident(name: str, replay: str | None, path: str, *, acknowledge: bool) -> int:
     """Tell the whole story of one incident."""
-    from agent.cli.incident import find  # noqa: PLC0415 - a page of a fault needs no node
+    from agent.cli.incident import acknowledged, find  # noqa: PLC0415 - a page of a fault needs no node
     from agent.render.incidents import story  # noqa: PLC0415 - same
 
     found = find(name, replay, path)
+    if acknowledge and replay is None:
+        found = acknowledged(found, path)
     plain = not bears_glyphs()
     write(lambda width: story(found.document, found.incident, width, ascii_only=plain))
     return 0

@@ -35,6 +35,17 @@ def find(name: str, replay: str | None, path: str) -> Found:
     raise Mistake(f"{where} has no incident {name}", hint)
 
 
+def acknowledged(found: Found, path: str) -> Found:
+    """Have the agent note that a person knows of it; raises Mistake where it does not."""
+    question = {"ask": "acknowledge", "incident": found.incident.fingerprint}
+    try:
+        life = ask(question, path=path, deadline_s=DEADLINE_S)
+    except (Unanswered, Refused) as why:
+        raise Mistake(str(why), "run it as root, or as a member of the group gpudiag") from None
+    incident = msgspec.structs.replace(found.incident, state=life.get("state", "acknowledged"))
+    return Found(document=found.document, incident=incident)
+
+
 def opened(replay: str | None, path: str) -> tuple[Node, Settings]:
     """Return the way to see the node, in turns with its agent, and the settings that hold there."""
     node, settings, _ = open_node(replay, None, load(SETTINGS), ())

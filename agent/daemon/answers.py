@@ -13,12 +13,14 @@ from agent.daemon.view import Owners, restricted
 from agent.daemon.walker import Walk
 from collectors.facts.observation import Observation
 from diagnostics.document import plain
+from diagnostics.incidents.life import Life
 
 SCHEMA = "gpudiag.status/1"
 # By INTERFACES: what is older takes no node out.
 HOOK_FRESH_S = 60.0
 LONGEST_RELEASE_S = 24 * 3600.0
 MOST_NAMES = 64
+ANSWERED = "status, hook, release-gpus, observations and acknowledge"
 
 
 class Refused(Exception):  # noqa: N818 - reads as a sentence where it is raised
@@ -97,6 +99,10 @@ class Daemon(Protocol):
         """Return the newest observation of that name with its age; None where there is none."""
         ...
 
+    def acknowledge(self, name: str) -> Life | None:
+        """Note that a person knows of an incident; None where none has this fingerprint."""
+        ...
+
 
 async def answer(daemon: Daemon, peer: Peer, question: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
     """Return the answer to one question; raises Refused."""
@@ -109,7 +115,9 @@ async def answer(daemon: Daemon, peer: Peer, question: Mapping[str, Any]) -> Any
             return await _release(daemon, peer, question.get("seconds"))
         case "observations":
             return observations(daemon, peer, question.get("names"))
-    raise Refused("no such question: status, hook, release-gpus and observations are answered")
+        case "acknowledge":
+            return acknowledge(daemon, peer, question.get("incident"))
+    raise Refused(f"no such question: {ANSWERED} are answered")
 
 
 def status(daemon: Daemon, peer: Peer) -> Status:
@@ -188,3 +196,13 @@ def observations(daemon: Daemon, peer: Peer, names: object) -> dict[str, Any]:
         for name, seen in found.items()
         if seen is not None
     }
+
+
+def acknowledge(daemon: Daemon, peer: Peer, name: object) -> Life:
+    """Return the life of an incident that a person knows of from now on."""
+    if not peer.trusted:
+        raise Refused("only root and the group gpudiag may acknowledge an incident")
+    life = daemon.acknowledge(str(name))
+    if life is None:
+        raise Refused(f"the agent knows no incident {str(name)[:40]}")
+    return life

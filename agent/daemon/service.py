@@ -41,6 +41,7 @@ from collectors.gpu.nvml import GpuSnapshot
 from collectors.host.holders import GpuHolders
 from collectors.node.live import Live
 from collectors.node.protocol import Node
+from diagnostics.incidents.life import Life
 
 if TYPE_CHECKING:
     # It brings aiohttp, 15 MiB that a node without aggregator does not pay for.
@@ -295,6 +296,10 @@ class Service:
         """Let go of the driver for so long, return what still holds it; 0 asks it again."""
         self.parts.log.warning("driver_released", seconds=seconds)
         return await self._releasing.release(seconds)
+
+    def acknowledge(self, name: str) -> Life | None:
+        """Note that a person knows of an incident; None where none has this fingerprint."""
+        return self.parts.keeping.acknowledge(name)
 
     def newest(self, name: str) -> tuple[Observation, float] | None:
         """Return the newest observation of that name with its age; None where there is none."""

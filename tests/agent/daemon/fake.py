@@ -10,6 +10,7 @@ from agent.daemon.sampler import SourceState
 from agent.daemon.view import Owners
 from agent.daemon.walker import Walk
 from collectors.facts.observation import Observation
+from diagnostics.incidents.life import Life
 
 
 class Fake:
@@ -22,6 +23,7 @@ class Fake:
         self.rows: tuple[GpuRow, ...] = given.get("rows", ())
         self.known: Owners = given.get("known", Owners())
         self.kept: dict[str, tuple[Observation, float]] = given.get("kept", {})
+        self.lives: dict[str, Life] = given.get("lives", {})
         self.released: list[float] = []
 
     def age_s(self) -> float | None:
@@ -60,3 +62,6 @@ class Fake:
 
     def newest(self, name: str) -> tuple[Observation, float] | None:
         return self.kept.get(name)
+
+    def acknowledge(self, name: str) -> Life | None:
+        return self.lives.get(name)

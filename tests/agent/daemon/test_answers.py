@@ -9,6 +9,7 @@ from agent.daemon.gpus import GpuRow
 from agent.daemon.peer import Peer
 from agent.daemon.view import Owners
 from collectors.host.memory import HostMemory
+from diagnostics.incidents.life import Life
 from tests.agent.daemon.documents import finding, walked
 from tests.agent.daemon.fake import Fake
 
@@ -84,6 +85,8 @@ async def test_status_shows_a_user_his_own_and_root_all() -> None:
         (ROOT, {"ask": "release-gpus", "seconds": 86_401}, "for at most 24 h"),
         (ROOT, {"ask": "release-gpus", "seconds": -1}, "for at most 24 h"),
         (ROOT, {"ask": "observations", "names": "x"}, "names must be a list"),
+        (USER, {"ask": "acknowledge", "incident": "aa"}, "only root and the group gpudiag may ack"),
+        (ROOT, {"ask": "acknowledge", "incident": "bb"}, "the agent knows no incident bb"),
         (ROOT, {"ask": "reboot"}, "no such question"),
         (ROOT, {}, "no such question"),
     ],
@@ -112,3 +115,11 @@ async def test_observations_come_with_their_age() -> None:
     reply = await answer(one, ROOT, {"ask": "observations", "names": ["HostMemory", "Bmc"]})
 
     assert {"HostMemory": {"seen": memory, "age_s": 12.5}} == reply
+
+
+async def test_an_incident_is_acknowledged() -> None:
+    """The answer is its life, as it is kept from now on."""
+    life = Life(first_seen=1_796_000_000.0, check="gpu.count", state="acknowledged")
+    one = Fake(lives={"aa": life})
+
+    assert life == await answer(one, ROOT, {"ask": "acknowledge", "incident": "aa"})

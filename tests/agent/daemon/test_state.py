@@ -138,3 +138,18 @@ def test_how_the_run_before_ended_is_told(
     again.close(10.0)
 
     assert (True, None) == ((told or "") in (said or "") and bool(told) == bool(said), after)
+
+
+def test_what_a_person_knows_of_is_kept(tmp_path: Path) -> None:
+    """Acknowledged before a restart is acknowledged after it; a name that nobody has is not."""
+    state.write(tmp_path, msgspec.json.encode(KNOWN))
+    kept = Keeping(tmp_path)
+    told = (kept.acknowledge("91e8a2c4d5f60718"), kept.acknowledge("0000000000000000"))
+    kept.close(10.0)
+    again = state.read(tmp_path)[0].incidents["91e8a2c4d5f60718"]
+
+    assert ("acknowledged", None, "acknowledged") == (
+        told[0].state if told[0] else None,
+        told[1],
+        again.state,
+    )
