@@ -143,7 +143,7 @@ SOURCES: tuple[Source, ...] = (
     source(sensors.collect, period_s=MINUTE_S),
     source(events.collect, period_s=MINUTE_S),
     source(cards.collect, period_s=SLOW_S),
-    source(links.collect, period_s=FAST_S),
+    source(links.collect),
     source(rdma_nodes.collect, period_s=SLOW_S),
     source(ports.collect, period_s=FAST_S),
     source(counters.collect, period_s=FAST_S),

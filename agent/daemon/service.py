@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -149,6 +150,7 @@ class Service:
             services.append(("metrics", exporter.run))
         if parts.alarm is not None:
             services.append(("kernel", Listening(parts.node, self._look, parts.alarm.ring).run))
+            services.append(("links", partial(parts.alarm.watch, parts.node)))
         if parts.reporting is not None:
             services += parts.reporting.services()
         return services

@@ -18,6 +18,7 @@ from collectors.network.gids import Gids
 from collectors.network.interface_settings import InterfaceSettings
 from collectors.network.interfaces import Interfaces
 from collectors.network.links import LinkHistory
+from collectors.network.links import LinkHistory
 from collectors.network.optics import Optics
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
@@ -83,8 +84,8 @@ class Walker:
                 await self._look(MODULES)
             period = self._settings().agent.walk_s
             rang = await self._rest(period * self._chance.uniform(1 - JITTER, 1 + JITTER))
-            if rang:
-                await self._look(LINKS)
+            # What is remembered of links costs nothing, and is judged by the second.
+            await self._look(LINKS if rang else LINKS[:1])
 
     async def _rest(self, seconds: float) -> bool:
         """Let so long pass, or less where a link goes up or down; return whether one did."""

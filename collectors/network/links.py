@@ -11,6 +11,8 @@ from collectors.network.ports import NUMBERED, PASSING, RATE
 from collectors.node.protocol import Node
 
 DEADLINE_S = 2.0
+# The helper says by this that it is there, where nothing changes.
+WAIT_S = 20
 KEPT_S = 12 * 3600.0
 MOST_DROPS = 64
 
@@ -117,35 +119,51 @@ class Now(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watching:
-    """Links watched from now on; `changed` says whether the last look saw one go up or down."""
+    """Links watched from now on: `wait` for a change, and `collect` what they are by then."""
 
     def __init__(self) -> None:
-        self.changed = False
+        self._missing: Missing | None = None
         self._tracks: dict[str, _Track] = {}
         self._began: float | None = None
 
-    async def collect(self, node: Node, wanted: Wanted) -> LinkHistory | Missing:
-        """Look once more."""
-        del wanted
-        answer = await node.ask("links", deadline_s=DEADLINE_S)
-        if isinstance(answer, Missing):
-            return answer
-        try:
-            said = msgspec.convert(answer, Answer)
-        except msgspec.ValidationError as problem:
-            return Missing(what="LinkHistory", cause=Cause.GARBLED, detail=str(problem)[:200])
-        return self.take(said, node.monotonic())
+    async def wait(self, node: Node) -> bool | Missing:
+        """Wait for news, WAIT_S at most; return whether a link went up or down."""
+        return self._answered(
+            await node.ask("links", deadline_s=WAIT_S + DEADLINE_S, wait_s=WAIT_S), node
+        )
 
-    def take(self, said: Answer, at: float) -> LinkHistory:
-        """Take an answer of *at*, monotonic seconds."""
+    async def collect(self, node: Node, wanted: Wanted) -> LinkHistory | Missing:
+        """Return the links as they stand now; asks only where nobody has waited yet."""
+        del wanted
+        if self._began is None and self._missing is None:
+            self._answered(await node.ask("links", deadline_s=DEADLINE_S), node)
+        return self.seen(node.monotonic()) if self._missing is None else self._missing
+
+    def _answered(self, answer: object, node: Node) -> bool | Missing:
+        self._missing = answer if isinstance(answer, Missing) else None
+        if self._missing is not None:
+            return self._missing
+        try:
+            return self.take(msgspec.convert(answer, Answer), node.monotonic())
+        except msgspec.ValidationError as problem:
+            detail = str(problem)[:200]
+            self._missing = Missing(what="LinkHistory", cause=Cause.GARBLED, detail=detail)
+            return self._missing
+
+    def take(self, said: Answer, at: float) -> bool:
+        """Take an answer of *at*, monotonic seconds; return whether a link went up or down."""
         self._began = at if self._began is None else self._began
         now = dict(seen(said))
         # What has gone is no link any more; one that was unplugged with its card is told elsewhere.
         self._tracks = {name: track for name, track in self._tracks.items() if name in now}
         changes = [self._take(name, one, at) for name, one in now.items()]
-        self.changed = any(changes)
+        return any(changes)
+
+    def seen(self, at: float) -> LinkHistory:
+        """Return all links as they stand at *at*."""
+        watched_s = 0.0 if self._began is None else at - self._began
         records = [track.record(name, at) for name, track in self._tracks.items()]
-        return LinkHistory(links=tuple(records), watched_s=round(at - self._began, 1))
+        return LinkHistory(links=tuple(records), watched_s=round(watched_s, 1))
 
     def _take(self, name: str, now: Now, at: float) -> bool:
         if name in self._tracks:

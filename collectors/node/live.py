@@ -30,6 +30,8 @@ FORKED = ("reader", "interfaces")
 WAIT_S = 20.0
 # Resources that bear one question at a time, whichever program of ours asks.
 ONE_AT_A_TIME = ("nvml", "bmc", "smart")
+# Who the node is changes with a new name, and is asked for with each observation.
+IDENTITY_S = 30.0
 # They go on reading where they stopped, or keep files open, so that they keep their helper.
 KEPT = ("kernel_log", "kernel_news", "links")
 
@@ -63,6 +65,7 @@ class Live:
         self._forks: Forks | None = None
         self._pools: dict[str, Pool] = {}
         self._turns: dict[str, Turn] = {}
+        self._identity: tuple[float, Identity] | None = None
 
     def take_turns(self, folder: str) -> None:
         """Ask what bears one at a time in turns with others; opens files, so before a loop runs."""
@@ -76,7 +79,15 @@ class Live:
         self._pools = {"own": Pool(self._forks.start), "unit": Pool(opened)}
 
     async def identity(self) -> Identity:
-        """Return host name, boot id and kernel release as files say them."""
+        """Return host name, boot id and kernel release as files said them within IDENTITY_S."""
+        if self._identity is not None and self.monotonic() - self._identity[0] < IDENTITY_S:
+            return self._identity[1]
+        seen = await self._identified()
+        # What could not be read is read again.
+        self._identity = (self.monotonic(), seen) if seen.boot_id is not None else None
+        return seen
+
+    async def _identified(self) -> Identity:
         seen = await self.files(
             "/proc/sys/kernel/hostname",
             "/proc/sys/kernel/random/boot_id",

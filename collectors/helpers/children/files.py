@@ -1,8 +1,10 @@
 """The verb `files`: many small files of /proc, /sys and /etc in one question."""
 
 import errno
+import fnmatch
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterator
 from typing import Any
@@ -11,13 +13,28 @@ from collectors.helpers.children import rooted
 
 MOST_FILES = 40_000
 MOST_BYTES = 24 << 20
+# What stands before the first wildcard.
+PLAIN = re.compile(r"[^*?\[]*")
 
 
 def _matching(root: str, pattern: str) -> Iterator[str]:
     """Return the paths that match, as the root sees them."""
     if root == "/":
-        return iter(sorted(glob.iglob(pattern)))
+        return iter(sorted(_globbed(pattern)))
     return rooted.expand(root, pattern)
+
+
+def _globbed(pattern: str) -> Iterator[str]:
+    """Return what `glob` does; a folder of thousands of libraries is not matched name by name."""
+    folder, _, last = pattern.rpartition("/")
+    start = PLAIN.match(last)
+    if start is None or not start[0] or start[0] == last or glob.has_magic(folder):
+        return glob.iglob(pattern)
+    try:
+        names = [name for name in os.listdir(folder or "/") if name.startswith(start[0])]
+    except OSError:
+        return iter(())
+    return (f"{folder}/{name}" for name in fnmatch.filter(names, last))
 
 
 def _likely(root: str, pattern: str, listed: dict[str, list[str]]) -> Iterator[str]:

@@ -1,14 +1,16 @@
 """The verb `links`: what every port's link is now, by files kept open and by one netlink socket.
 
-It is asked every second, so that a port costs no more than three reads of a kept descriptor and an
-interface none: the kernel tells of its changes (RTMGRP_LINK), and is asked for all of them once a
-minute, in case a message was lost.
+Who watches asks it to wait: it looks every second by itself, and answers when something changed, so
+that nobody else wakes meanwhile. A port costs three reads of a kept descriptor and an interface
+none: the kernel tells of its changes (RTMGRP_LINK), and is asked for all of them once a minute, in
+case a message was lost.
 """
 
 import glob
 import os
 import re
 import resource
+import select
 import time
 from typing import Any
 
@@ -19,6 +21,9 @@ PORTS = "/sys/class/infiniband/*/ports/*"
 FILES = ("state", "phys_state", "rate")
 # A port that comes or goes is seen when its descriptor fails, and at the latest after this.
 LIST_S = 10.0
+# The kernel tells nobody of a port of InfiniBand: it is looked at.
+LOOK_S = 1.0
+MOST_WAIT_S = 60
 MOST_PORTS = 512
 CAP = 128
 
@@ -34,7 +39,17 @@ class Watch:
         self._root = root
         self._ports: dict[str, tuple[int, ...]] = {}
         self._listed: float | None = None
+        self._told: dict[str, Any] | None = None
         self._interfaces = Interfaces() if root == "/" else None
+
+    def news(self, wait_s: float) -> dict[str, Any]:
+        """Return what `look` does, once it is not what was returned last, or after *wait_s*."""
+        until = time.monotonic() + wait_s
+        while (seen := self.look()) == self._told and (left := until - time.monotonic()) > 0:
+            pause = min(left, LOOK_S if self._ports else LIST_S)
+            select.select([] if self._interfaces is None else [self._interfaces], [], [], pause)
+        self._told = seen
+        return seen
 
     def look(self) -> dict[str, Any]:
         """Return each port's files by name, and each interface as the kernel last told of it."""
@@ -97,12 +112,15 @@ def _opened(path: str) -> tuple[int, ...]:
 watches: dict[str, Watch] = {}
 
 
-def links(root: str = "/") -> dict[str, Any]:
-    """Return `ports` (texts of state, phys_state and rate) and `interfaces`."""
+def links(root: str = "/", wait_s: int = 0) -> dict[str, Any]:
+    """Return `ports` (texts of state, phys_state and rate) and `interfaces`.
+
+    With *wait_s*, when they are no more what was answered last, and at the latest after so long.
+    """
     if root not in watches:
         _room()
         watches[root] = Watch(root)
-    return watches[root].look()
+    return watches[root].news(min(max(wait_s, 0), MOST_WAIT_S))
 
 
 def _room() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 REQUEST_CAP = 1 << 20
@@ -42,7 +43,7 @@ def answer(verbs: Verbs, line: bytes) -> bytes:
 
 def _check(verb: Verb, args: dict[str, Any]) -> None:
     """Refuse arguments that are not of the types which the verb's signature names."""
-    hints = get_type_hints(verb)
+    hints = _hints(verb)
     for name, value in args.items():
         hint = hints.get(name, type(None))
         outer, inner = get_origin(hint) or hint, get_args(hint)
@@ -51,6 +52,11 @@ def _check(verb: Verb, args: dict[str, Any]) -> None:
         fits = isinstance(value, outer) and not (outer is int and isinstance(value, bool))
         if not fits or not all(type(item) is inner[0] for item in items):
             raise Refused("denied", f"{name}={value!r:.80} is no argument of this verb")
+
+
+@cache
+def _hints(verb: Verb) -> dict[str, Any]:
+    return get_type_hints(verb)
 
 
 def refusal(cause: str, detail: str) -> bytes:

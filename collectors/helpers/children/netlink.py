@@ -52,6 +52,10 @@ class Interfaces:
         links = list(self._links.values())[:MOST_LINKS]
         return {link["name"]: {k: v for k, v in link.items() if k != "name"} for link in links}
 
+    def fileno(self) -> int:
+        """Return the descriptor that can be read when the kernel has told something."""
+        return self._socket.fileno()
+
     def _hear(self) -> bool:
         """Take what the kernel told; return False where some of it found no room."""
         for _ in range(MOST_MESSAGES):

@@ -62,7 +62,7 @@ def walks(pulled: float, back: float, seconds: float) -> list[tuple[float, list[
             return interfaces(seen)
 
         others = [one for one in SOURCES if one.shape not in (Interfaces, LinkHistory)]
-        looks = [every(see, Interfaces, 10.0), every(collect, LinkHistory, 1.0)]
+        looks = [every(see, Interfaces, 10.0), every(collect, LinkHistory, 30.0)]
         sources = alarm.behind([*others, *looks])
         sampler = Sampler(node, sources, Wanted, Said(), chance)
 
@@ -72,9 +72,10 @@ def walks(pulled: float, back: float, seconds: float) -> list[tuple[float, list[
 
         walker = Walker(node, sampler, Settings, finished, chance, alarm=alarm)
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(sampler.run())
+            tasks = [group.create_task(one) for one in (sampler.run(), alarm.watch(node))]
             await for_a_while(walker.run(), seconds)
-            task.cancel()
+            for task in tasks:
+                task.cancel()
 
     virtually(main)
     return told
@@ -95,7 +96,7 @@ def test_it_is_told_until_the_link_has_settled() -> None:
     """Up again, it counts as down for half a minute, and is well in the walks after that."""
     told = walks(pulled=100.0, back=110.0, seconds=240.0)
     late = [faults for at, faults in told if at > 110.0 + SETTLED_S + 2.0]
-    settling = [faults for at, faults in told if 110.0 < at < 110.0 + SETTLED_S - 1.0]
+    settling = [faults for at, faults in told if 110.0 <= at < 110.0 + SETTLED_S - 1.0]
 
     assert ({"nic_link_down"}, True, []) == (
         {fault for faults in settling for fault in faults},

@@ -62,6 +62,17 @@ def test_a_look_costs_three_reads_a_port(watch: Watch) -> None:
     assert (2 * len(FILES), True) == (watch.reads - first, len(FILES) <= 4)
 
 
+def test_who_waits_is_answered_when_something_changes(watch: Watch, tmp_path: Path) -> None:
+    """At first at once, then when a port went down, and without a change after the wait."""
+    first = watch.news(60.0)["ports"]["mlx5_1/1"]
+    put(tmp_path, "mlx5_1", DOWN)
+    second = watch.news(60.0)["ports"]["mlx5_1/1"]
+    reads = watch.reads
+    watch.news(0.01)
+
+    assert ([*ACTIVE.values()], [*DOWN.values()], True) == (first, second, watch.reads > reads)
+
+
 def test_a_device_that_went_is_seen_to_be_gone_when_ports_are_listed(
     watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

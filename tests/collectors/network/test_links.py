@@ -11,6 +11,7 @@ from collectors.facts.wanted import Wanted
 from collectors.network.links import (
     KEPT_S,
     MOST_DROPS,
+    WAIT_S,
     Answer,
     LinkHistory,
     LinkRecord,
@@ -28,18 +29,16 @@ INIT = ("2: INIT\n", "5: LinkUp\n", "400 Gb/sec (4X NDR)\n")
 def port(*looks: tuple[str, str, str]) -> LinkRecord | None:
     """Return the record of a port that was looked at every second."""
     watching = Watching()
-    seen = LinkHistory()
     for at, texts in enumerate(looks):
-        seen = watching.take(Answer(ports={"mlx5_0/1": texts}), float(at))
-    return seen.of("mlx5_0/1")
+        watching.take(Answer(ports={"mlx5_0/1": texts}), float(at))
+    return watching.seen(len(looks) - 1.0).of("mlx5_0/1")
 
 
 def nic(*looks: Told) -> LinkRecord | None:
     watching = Watching()
-    seen = LinkHistory()
     for at, told in enumerate(looks):
-        seen = watching.take(Answer(interfaces={"eth0": told}), float(at))
-    return seen.of("eth0")
+        watching.take(Answer(interfaces={"eth0": told}), float(at))
+    return watching.seen(len(looks) - 1.0).of("eth0")
 
 
 def test_a_port_that_stays_up_has_no_drops() -> None:
@@ -92,17 +91,19 @@ def test_what_is_gone_is_forgotten() -> None:
     """A device that left is no link that is down."""
     watching = Watching()
     watching.take(Answer(ports={"mlx5_0/1": UP}), 0.0)
+    watching.take(Answer(), 1.0)
 
-    assert LinkHistory(watched_s=1.0) == watching.take(Answer(), 1.0)
+    assert LinkHistory(watched_s=1.0) == watching.seen(1.0)
 
 
 def test_only_a_change_rings() -> None:
-    """`changed` is true for the look that saw it, and for no other."""
+    """An answer is told to change something where it does, and no other."""
     watching = Watching()
-    rang = []
-    for at, texts in enumerate((UP, UP, DOWN, DOWN, INIT, UP, UP)):
+    looks = (UP, UP, DOWN, DOWN, INIT, UP, UP)
+    rang = [
         watching.take(Answer(ports={"mlx5_0/1": texts}), float(at))
-        rang.append(watching.changed)
+        for at, texts in enumerate(looks)
+    ]
 
     assert [False, False, True, False, False, True, False] == rang
 
@@ -123,12 +124,29 @@ def test_drops_are_kept_for_twelve_hours_and_not_without_end() -> None:
     watching = Watching()
     for at in range(400):
         watching.take(Answer(ports={"mlx5_0/1": UP if at % 2 else DOWN}), float(at))
-    many = watching.take(Answer(ports={"mlx5_0/1": UP}), 400.0).of("mlx5_0/1")
-    later = watching.take(Answer(ports={"mlx5_0/1": UP}), 401.0 + KEPT_S).of("mlx5_0/1")
+    many = watching.seen(400.0).of("mlx5_0/1")
+    watching.take(Answer(ports={"mlx5_0/1": UP}), 401.0 + KEPT_S)
+    later = watching.seen(401.0 + KEPT_S).of("mlx5_0/1")
 
     assert many is not None
     assert later is not None
     assert (MOST_DROPS, ()) == (len(many.drops), later.drops)
+
+
+def test_who_waits_has_not_to_ask_again(tmp_path: Path) -> None:
+    """Once an answer was waited for, links are told as they stand by then, older by a second."""
+    waited = {"kind": "links", "args": {"wait_s": WAIT_S}, "answer": {"ports": {"mlx5_0/1": UP}}}
+
+    watching, node = Watching(), recorded(tmp_path, answers=[waited])
+
+    async def main() -> tuple[object, LinkHistory | Missing]:
+        first = await watching.wait(node)
+        await node.sleep(1.0)
+        return first, await watching.collect(node, Wanted())
+
+    first, seen = asyncio.run(main())
+    assert isinstance(seen, LinkHistory)
+    assert (False, ["mlx5_0/1"], 1.0) == (first, [one.name for one in seen.links], seen.watched_s)
 
 
 def test_an_answer_of_another_form_is_no_observation(tmp_path: Path) -> None:
