@@ -21,8 +21,6 @@ from collectors.node.protocol import Node
 LEAST_S = 1.0
 # A link that flaps is told twice a second at most; a helper that does not answer is asked seldom.
 PAUSE_S, DEAF_S = 0.5, 10.0
-# A link that flaps is told twice a second at most; a helper that does not answer is asked seldom.
-PAUSE_S, DEAF_S = 0.5, 10.0
 
 
 class Alarm:

@@ -18,7 +18,6 @@ from collectors.network.gids import Gids
 from collectors.network.interface_settings import InterfaceSettings
 from collectors.network.interfaces import Interfaces
 from collectors.network.links import LinkHistory
-from collectors.network.links import LinkHistory
 from collectors.network.optics import Optics
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
