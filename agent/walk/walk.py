@@ -11,6 +11,7 @@ from agent.walk.jobs import IN_WALK, jobs
 from agent.walk.sources import by_shape
 from agent.walk.walked import Walked
 from collectors.catalog import Source
+from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
 from collectors.node.at_once import at_once
@@ -18,6 +19,7 @@ from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.check import Check, Limits, Result
 from diagnostics.finding import STAGES, Finding, Stage
+from diagnostics.grace import settled
 from diagnostics.rules.seen import TrainingLogs
 
 BUDGET_S = 20.0
@@ -59,7 +61,8 @@ async def walk(
         start = node.monotonic()
         hold = _holding(walked)
         await gather.collect(checks, hold, max(BUDGET_S - (start - began), LEAST_S))
-        results = tuple(check.run(gather.seen, limits.get(check.name)) for check in checks)
+        up = _uptime_s(gather)
+        results = tuple(settled(c.run(gather.seen, limits.get(c.name)), up) for c in checks)
         walked.append(
             Walked(
                 stage=stage,
@@ -70,6 +73,11 @@ async def walk(
             )
         )
     return tuple(walked)
+
+
+def _uptime_s(gather: "Gather") -> float | None:
+    log = gather.seen.get(KernelLog)
+    return log.uptime_s if isinstance(log, KernelLog) else None
 
 
 def _jobs(gather: "Gather", results: Sequence[Result]) -> tuple[dict[str, Any], ...]:
