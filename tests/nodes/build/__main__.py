@@ -10,6 +10,7 @@ from tests.nodes.build import (
     lean,
     logs,
     models,
+    no_fault,
     rails,
     sick,
     sick_around,
@@ -61,6 +62,7 @@ ALL: Mapping[str, Callable[[], Node]] = {
     **rails.SICK,
     **sick_nccl.HEALTHY,
     **sick_nccl.SICK,
+    **no_fault.HEALTHY,
 }
 
 

@@ -10,7 +10,7 @@ training ...
 """
 
 
-def _iterations(first: int, last: int, every: int = 1) -> Iterator[str]:
+def iterations(first: int, last: int, every: int = 1) -> Iterator[str]:
     for n in range(first, last, every):
         at = (n - first) * 3 + 20
         stamp = f"2026-11-30 02:{at // 60:02d}:{at % 60:02d}"
@@ -26,7 +26,7 @@ def _iterations(first: int, last: int, every: int = 1) -> Iterator[str]:
 def healthy() -> str:
     """Return a log whose last line is a minute old."""
     lines = []
-    for n, line in enumerate(_iterations(41_000, 41_200)):
+    for n, line in enumerate(iterations(41_000, 41_200)):
         lines += [line, "(min, max) time across ranks (ms):"]
         lines.append(f"    forward-backward ...............: (2611.04, 2620.{n % 90 + 10})")
         lines.append(f"    all-grads-sync .................: (112.31, 115.{n % 90 + 10})")
@@ -35,7 +35,7 @@ def healthy() -> str:
 
 def timed_out(rank: int) -> str:
     """Return a log in which all ranks but *rank* report that a collective did not end."""
-    lines = list(_iterations(41_050, 41_207))
+    lines = list(iterations(41_050, 41_207))
     head = "[rank{0}]:[E1130 02:20:51.{1:03d}774511 ProcessGroupNCCL.cpp:632] [Rank {0}] "
     caught = (
         "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=204118, OpType=ALLREDUCE, "
@@ -49,7 +49,7 @@ def timed_out(rank: int) -> str:
 
 def killed() -> str:
     """Return a log of a job that ended because a rank got SIGKILL."""
-    lines = list(_iterations(41_050, 41_190))
+    lines = list(iterations(41_050, 41_190))
     lines.append(
         "E1130 02:11:02.417 torch/distributed/elastic/multiprocessing/api.py:869] failed "
         "(exitcode: -9) local_rank: 5 (pid: 218736) of binary: /sw/env/bin/python"
@@ -59,7 +59,7 @@ def killed() -> str:
 
 def not_a_number() -> str:
     """Return a log whose loss is NaN from one step on."""
-    lines = list(_iterations(41_050, 41_190))
+    lines = list(iterations(41_050, 41_190))
     for n, line in enumerate(lines[-24:]):
         head, _, rest = line.partition("lm loss: ")
         tail = rest.partition(" | ")[2].partition("grad norm: ")
