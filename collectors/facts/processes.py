@@ -6,7 +6,10 @@ from collectors.facts.observation import Observation
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """One process; `start_s` is seconds after boot, `state` the kernel's letter (D, Z, S ...)."""
+    """One process; `start_s` is seconds after boot, `state` the kernel's letter (D, Z, S ...).
+
+    `processor` is where it ran last, `ran_s` how long it ran on processors in all.
+    """
 
     pid: int
     comm: str
@@ -14,6 +17,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     ppid: int
     start_s: float
     kernel: bool = False
+    processor: int | None = None
+    ran_s: float = 0.0
 
 
 class ProcessTable(Observation, frozen=True, kw_only=True):

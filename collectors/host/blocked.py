@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from heapq import nlargest
 
 import msgspec
 
@@ -14,6 +15,8 @@ from collectors.host.processes import parse
 from collectors.node.protocol import Node
 
 MOST_TASKS = 64
+# Of a processor's tasks, those that run the most tell its clock; some thousands need not be read.
+MOST_BESIDE = 32
 
 # From /proc/PID/sched "se.exec_start                                :       1133177.709107"
 EXEC_START = re.compile(r"^se\.exec_start\s*:\s*(\d{1,15}\.\d{1,9})\s*$", re.MULTILINE)
@@ -74,12 +77,24 @@ async def collect(
     if isinstance(after, Missing):
         return after
     still = [task for task in suspects if _unmoved(task, before, after)]
-    return await _placed(node, still, wanted.sample_s) if still else BlockedTasks(tasks=())
+    if not still:
+        return BlockedTasks(tasks=())
+    return await _placed(node, still, _beside(still, table), wanted.sample_s)
 
 
-async def _placed(node: Node, still: list[Process], watched_s: float) -> BlockedTasks | Missing:
+def _beside(still: Iterable[Process], table: ProcessTable) -> list[Process]:
+    """Return the tasks by whose runs the clocks of the processors are told."""
+    places = {task.processor for task in still}
+    on = ([p for p in table.processes if p.processor == place] for place in places)
+    return [p for one in on for p in nlargest(MOST_BESIDE, one, key=lambda p: p.ran_s)]
+
+
+async def _placed(
+    node: Node, still: list[Process], beside: list[Process], watched_s: float
+) -> BlockedTasks | Missing:
     """Return the tasks with how long they have stood still, and where."""
-    seen = await node.files("/proc/[0-9]*/stat", "/proc/[0-9]*/sched", *_of(still, "cgroup"))
+    clocks = {p.pid: p for p in (*still, *beside)}.values()
+    seen = await node.files(*_of(clocks, "stat"), *_of(clocks, "sched"), *_of(still, "cgroup"))
     if isinstance(seen, Missing):
         return seen
     places = await _places(node, still)

@@ -11,7 +11,7 @@ from collectors.node.protocol import Node
 STAT = re.compile(
     r"(?P<pid>\d+) \((?P<comm>.*)\) (?P<state>\w) (?P<ppid>\d+) (?P<rest>.*)", re.DOTALL
 )
-FLAGS, START = 4, 17
+FLAGS, USER, SYSTEM, START, PROCESSOR = 4, 9, 10, 17, 34
 KTHREAD = 0x00200000
 TICKS_S = 100.0
 
@@ -45,4 +45,10 @@ def parse(text: str) -> Process | None:
         ppid=int(hit["ppid"]),
         start_s=int(rest[START]) / TICKS_S,
         kernel=bool(int(rest[FLAGS]) & KTHREAD),
+        processor=_number(rest, PROCESSOR),
+        ran_s=((_number(rest, USER) or 0) + (_number(rest, SYSTEM) or 0)) / TICKS_S,
     )
+
+
+def _number(rest: list[str], index: int) -> int | None:
+    return int(rest[index]) if len(rest) > index and rest[index].isdigit() else None

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.facts.owner import Owner
 from collectors.facts.wanted import Wanted
 from collectors.host import processes
-from collectors.host.blocked import BlockedTasks, Task, collect, stood_still_s
+from collectors.host.blocked import MOST_BESIDE, BlockedTasks, Task, collect, stood_still_s
 from collectors.node.live import Live
 from collectors.node.protocol import Node
 from collectors.node.recorded import Recorded
@@ -58,6 +59,16 @@ async def seen(node: Node, wanted: Wanted) -> BlockedTasks | Missing:
     return await collect(node, wanted, await processes.collect(node, wanted))
 
 
+class Counted(Recorded):
+    """Counts the scheduler's files that are read."""
+
+    scheds = 0
+
+    async def files(self, *patterns: str, **more: Any) -> Files | Missing:
+        self.scheds += sum(pattern.endswith("/sched") for pattern in patterns)
+        return await super().files(*patterns, **more)
+
+
 def look(folder: Path) -> BlockedTasks | Missing:
     return asyncio.run(seen(Recorded(folder), Wanted()))
 
@@ -86,6 +97,21 @@ def test_how_long_is_counted_on_the_clock_of_its_processor(tmp_path: Path) -> No
         )
     )
     assert expected == look(tmp_path)
+
+
+def test_the_clock_is_told_by_those_that_run_most(tmp_path: Path) -> None:
+    """Of many tasks on a processor a few are read, and the busy one is among them."""
+    files = of(4100, "D", ran_ms=1_000_000)
+    for pid in range(5000, 5000 + 4 * MOST_BESIDE):
+        files |= of(pid, "S", ran_ms=1_000_500)
+    files |= of(9000, "S", ran_ms=1_090_000)
+    files["/proc/9000/stat"] = files["/proc/9000/stat"].replace(" 9 4 0 0 20", " 7200 40 0 0 20")
+    write(tmp_path, files=files, answers=[{**PLACE, "answer": STOOD}])
+    asked = Counted(tmp_path)
+    got = asyncio.run(seen(asked, Wanted()))
+
+    assert isinstance(got, BlockedTasks)
+    assert ([90.0], MOST_BESIDE) == ([task.still_s for task in got.tasks], asked.scheds)
 
 
 def test_without_the_scheduler_file_only_the_time_watched_is_known(tmp_path: Path) -> None:
