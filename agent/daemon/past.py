@@ -26,12 +26,14 @@ from collectors.host.nfs import NfsActivity
 from collectors.host.nvme import NvmeDrives
 from collectors.jobs.expected import Before, Expected, Stated
 from collectors.jobs.job_logs import JobLogs
+from collectors.network.counters import PortCounters
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
 from diagnostics.checks.gpu.count import counted as gpus_counted
+from diagnostics.checks.network.congestion import CONGESTION
 from diagnostics.checks.network.expected import counted as ports_counted
 from diagnostics.rules.seen import TrainingLogs
-from diagnostics.series.usual import REPLAYS, RTT, WAIT, Hours
+from diagnostics.series.usual import PER_S, REPLAYS, RTT, WAIT, Hours
 
 NAME = "past.json"
 SETTLED_S = 3600.0
@@ -177,7 +179,20 @@ def rates(newest: Newest) -> dict[str, float]:
             if then.pcie.replays is not None and now.pcie.replays is not None:
                 more = max(now.pcie.replays - then.pcie.replays, 0)
                 found[REPLAYS + now.key] = more / health.watched_s
-    return found
+    return found | _congestion(_of(newest, PortCounters))
+
+
+def _congestion(seen: PortCounters | Missing) -> dict[str, float]:
+    """Return the last rates of what has no limit but a port's siblings and its own past."""
+    if isinstance(seen, Missing):
+        return {}
+    # Hours in which nothing waited say nothing of what is usual while a job runs.
+    return {
+        f"{row.counter}{PER_S}{port.name}": rates[-1]
+        for port in seen.ports
+        for row in CONGESTION
+        if (rates := port.per_s.get(row.counter)) and rates[-1] > 0
+    }
 
 
 def _of(newest: Newest, shape: type[T]) -> T | Missing:

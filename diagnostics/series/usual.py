@@ -22,6 +22,8 @@ DEVIATIONS = 6.0
 
 # What is taken of a node, by the names of `Before.usual`; the part's name stands behind.
 RTT, WAIT, REPLAYS = "nfs_rtt_ms ", "disk_wait_ms ", "replays_per_s "
+# The counter of a port stands before it.
+PER_S = "_per_s "
 
 
 class Usual(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ def adapters(seen: AdapterHealth, ports: Ports | Missing) -> Iterator[Statement]
     ]
     yield from findings
     if not any(one.severity != "info" for one in findings):
-        count = len({row.pci for row in (*seen.reporters, *seen.firmware)})
+        count = len({row.pci for row in seen.reporters} | {row.pci for row in seen.firmware})
         yield Well(message=f"{count} adapters, {len(seen.reporters)} health reporters")
 
 

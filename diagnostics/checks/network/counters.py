@@ -1,6 +1,5 @@
 """Do error and congestion counters of InfiniBand and RoCE ports rise."""
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
@@ -8,10 +7,12 @@ import msgspec
 
 from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
+from collectors.jobs.expected import Expected
 from collectors.network.counters import FOLDERS, PortCounters
 from collectors.network.ports import CLASS, Port, Ports
 from diagnostics.check import NODE, Limits, check
-from diagnostics.checks.network.counting import READINGS, Breach, Row, breaches
+from diagnostics.checks.network.congestion import congested
+from diagnostics.checks.network.counting import Breach, Row, breaches
 from diagnostics.finding import RANK, Evidence, Finding, NotApplicable, Statement, Well, found
 
 # Lanes of 50 Gb/s and more are PAM4 (HDR and above): lost symbols are normal there.
@@ -49,7 +50,10 @@ class CounterLimits(Limits, frozen=True, kw_only=True):
         float, msgspec.Meta(ge=0, description="packets out of order or lost a second (our default)")
     ] = 10.0
     over_siblings: Annotated[
-        float, msgspec.Meta(gt=1, description="times the middle of the siblings (our default)")
+        float,
+        msgspec.Meta(
+            gt=1, description="times the middle of the siblings, or of its own hours (our default)"
+        ),
     ] = 10.0
 
 
@@ -111,13 +115,14 @@ def rows(limits: CounterLimits, *, pam4: bool, infiniband: bool) -> list[Row]:
     proved="recorded",
 )
 def counters(
-    seen: PortCounters, ports: Ports | Missing, limits: CounterLimits
+    seen: PortCounters, ports: Ports | Missing, expected: Expected | Missing, limits: CounterLimits
 ) -> Iterator[Statement]:
     """No port's error counters rise faster than a good cable and a lossless fabric let them.
 
     Each error is a packet that is sent again, and all ranks wait for it. Only what rises between
     two readings counts, never how high a counter stands: it holds all since the driver was loaded.
-    Congestion has no limit that holds for all: a port is compared with its siblings, and noted.
+    Congestion has no limit that holds for all: a port is compared with its siblings and with its
+    own hours, and noted.
     """
     if not seen.seen:
         yield NotApplicable(why="no InfiniBand or RoCE port has counters")
@@ -128,7 +133,7 @@ def counters(
         rises.name: tuple(breaches(rises, _rows(known.get(rises.name), limits), single))
         for rises in seen.ports
     }
-    findings = [*_told(over, seen), *_congested(seen, known, limits)]
+    findings = [*_told(over, seen), *congested(seen, known, expected, limits.over_siblings)]
     yield from findings
     if not any(finding.severity != "info" for finding in findings):
         yield Well(message=f"counters of {seen.seen} ports, read {seen.reading_s:g} s apart")
@@ -197,54 +202,4 @@ def _evidence(name: str, breach: Breach) -> Evidence:
     return Evidence(
         source=f"{CLASS}/{device}/ports/{port}/{FOLDERS[counter]}/{counter}",
         values={f"rises_per_{breach.row.per}": round(breach.rate, 3), "limit": breach.row.most},
-    )
-
-
-# Counter, fault, and the rate below which it is no news whatever the siblings do.
-CONGESTION = (
-    ("port_xmit_wait", "ib_congestion", 1e7, "ticks of waiting for credit"),
-    ("np_cnp_sent", "roce_congestion", 1e3, "congestion notices sent"),
-    ("np_ecn_marked_roce_packets", "roce_congestion", 1e3, "packets marked by switches"),
-    ("rp_cnp_handled", "roce_congestion", 1e3, "congestion notices received"),
-    ("rp_cnp_ignored", "roce_congestion", 1e3, "congestion notices ignored"),
-)
-
-
-def _congested(
-    seen: PortCounters, known: Mapping[str, Port], limits: CounterLimits
-) -> Iterator[Finding]:
-    for counter, fault, least, what in CONGESTION:
-        rates = {r.name: r.steadily(counter, READINGS) for r in seen.ports if r.name in known}
-        for name, rate in rates.items():
-            others = [rates[o] for o in rates if o != name and _alike(known[o], known[name])]
-            if len(others) < SIBLINGS or rate < least:
-                continue
-            usual = statistics.median(others)
-            if rate > limits.over_siblings * max(usual, 1.0):
-                yield _busier(name, counter, fault, what, rate, usual)
-
-
-def _alike(one: Port, other: Port) -> bool:
-    return (one.hca_type, one.link_layer) == (other.hca_type, other.link_layer)
-
-
-def _busier(  # noqa: PLR0917 - the words of one sentence
-    name: str, counter: str, fault: str, what: str, rate: float, usual: float
-) -> Finding:
-    device, _, port = name.rpartition("/")
-    return found(
-        fault,
-        "info",
-        Subject(kind="port", name=name),
-        "port {port}: {rate:,.0f} {what}/s; the middle of its siblings is {usual:,.0f}/s",
-        Evidence(
-            source=f"{CLASS}/{device}/ports/{port}/{FOLDERS[counter]}/{counter}",
-            values={"per_s": round(rate, 1), "siblings_per_s": round(usual, 1)},
-        ),
-        variant=counter,
-        confidence=0.6,
-        port=name,
-        what=what,
-        rate=round(rate),
-        usual=round(usual),
     )

@@ -6,10 +6,13 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
+from collectors.network.interfaces import Interfaces
 from collectors.network.rising import Rises
 from collectors.network.statistics import EthernetStatistics
 from diagnostics.check import Limits, check
+from diagnostics.checks.network.corrected import corrected
 from diagnostics.checks.network.counting import READINGS, Breach, Row, breaches
 from diagnostics.finding import (
     RANK,
@@ -46,6 +49,10 @@ class EthernetLimits(Limits, frozen=True, kw_only=True):
     discards_per_s: Annotated[
         float, msgspec.Meta(ge=0, description="frames without a buffer a second (our default)")
     ] = 100.0
+    over_siblings: Annotated[
+        float,
+        msgspec.Meta(gt=1, description="times the corrected bits of its siblings (our default)"),
+    ] = 10.0
 
 
 def rows(limits: EthernetLimits) -> list[Row]:
@@ -81,7 +88,9 @@ def rows(limits: EthernetLimits) -> list[Row]:
     faults=("nic_errors_rate", "roce_pfc_storm", "roce_congestion", "ib_cable_overheat"),
     proved="documented",
 )
-def ethernet(seen: EthernetStatistics, limits: EthernetLimits) -> Iterator[Statement]:
+def ethernet(
+    seen: EthernetStatistics, interfaces: Interfaces | Missing, limits: EthernetLimits
+) -> Iterator[Statement]:
     """No Ethernet card is paused for long, drops what is meant to be lossless, or counts errors.
 
     Pauses keep RoCE lossless, and are normal on the priority that it uses. A host that sends them
@@ -95,6 +104,7 @@ def ethernet(seen: EthernetStatistics, limits: EthernetLimits) -> Iterator[State
         return
     single = seen.watched_s <= seen.reading_s
     findings = [one for card in seen.cards for one in _of_card(card, limits, single=single)]
+    findings += corrected(seen, interfaces, limits.over_siblings)
     yield from findings
     if not any(finding.severity != "info" for finding in findings):
         yield Well(message=f"statistics of {seen.seen} Ethernet cards, no errors rise")

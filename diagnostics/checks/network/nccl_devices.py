@@ -9,7 +9,7 @@ from collectors.gpu.pcie import PciTree
 from collectors.jobs.nccl import NcclSettings, RankSettings
 from collectors.network.ports import Port, Ports
 from diagnostics.check import check
-from diagnostics.checks.network.rails import rails
+from diagnostics.checks.network.roles import rails
 from diagnostics.finding import (
     Evidence,
     Finding,

@@ -1,6 +1,5 @@
 """Over which interface the ranks of a job meet, and over which the data goes without InfiniBand."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
@@ -13,16 +12,11 @@ from collectors.network.ports import Ports
 from collectors.network.routes import Routes
 from diagnostics.check import Limits, check
 from diagnostics.checks.network.interfaces import LINK_LOCAL
+from diagnostics.checks.network.libraries import INSIDE, beside
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 from diagnostics.nccl import sockets, words
 from diagnostics.nccl.transport import transport
 
-# Bridges and ends of pairs for containers and guests: their addresses are the same on every node.
-INSIDE = re.compile(
-    r"lo|br-[0-9a-f]{12}|vxlan\.calico"
-    r"|(?:docker|virbr|cni|flannel|cali|veth|tunl|podman|lxc|lxdbr|kube-|nodelocaldns|cilium_"
-    r"|weave|dummy|ifb)\S*"
-)
 MASTER = "MASTER_ADDR"
 CHANGED = Missing(what="Routes", cause=Cause.STALE, detail="an interface came while we looked")
 MEGA = 1000
@@ -66,6 +60,7 @@ def nccl_interface(
             told.append(f"job {job} has a network of its own, which is not looked into")
         else:
             yield from _judge(_Job(job, ranks), _ordered(interfaces, routes), routes, ports, limits)
+            yield from beside(job, ranks, interfaces, ports)
     if told:
         yield NotApplicable(why=words.some(told))
     elif not seen.ranks:

@@ -1,8 +1,10 @@
 """What each port is for: training traffic, storage or management.
 
 The settings go first. Without them: a card that shares a PCIe switch with a GPU carries training
-traffic, and so do its like; InfiniBand does where no GPU says otherwise. What the default route
-leaves by, and is not of these, is for management; what storage is reached over, for storage.
+traffic, and so do its like. On boards without such switches it is the ports on a NUMA node with a
+GPU, and where that is not told the InfiniBand ports; of these, the speed class that has most of the
+bandwidth. What the default route leaves by, and is not of these, is for management; what storage is
+reached over, for storage.
 """
 
 import ipaddress
@@ -102,6 +104,9 @@ def _default(seen: Network) -> frozenset[str]:
 def _compute(real: Sequence[Port], tree: PciTree | None) -> Iterator[tuple[str, str]]:
     """Yield the ports that stand beside a GPU, and their like of the same card and link layer."""
     beside = {p.name: gpu for p in real if (gpu := _gpu(p, tree)) is not None}
+    if not beside:
+        yield from _fabric(real, tree)
+        return
     classes = Counter(_class(port) for port in real if port.name in beside)
     most = max(classes.values(), default=0)
     # A card for storage can stand on a GPU's switch as well, but not one for every other GPU.
@@ -111,8 +116,48 @@ def _compute(real: Sequence[Port], tree: PciTree | None) -> Iterator[tuple[str, 
             gpu = beside.get(port.name)
             why = f"on one PCIe switch with GPU {gpu}" if gpu else "like the ports beside the GPUs"
             yield port.name, why
-        elif not beside and port.infiniband:
-            yield port.name, "InfiniBand"
+
+
+def _fabric(real: Sequence[Port], tree: PciTree | None) -> Iterator[tuple[str, str]]:
+    """Yield the ports that can only be told by their NUMA node and their speed."""
+    near = {port.name: node for port in real if (node := _numa(port, tree)) is not None}
+    able = [port for port in real if port.infiniband]
+    # A board's own ports can do RoCE as well: without a switch, slow ones say nothing.
+    able = able or [p for p in real if p.name in near and (p.rate_gbps or 0) >= DEDICATED_GBPS]
+    able = [port for port in able if port.name in near] or able
+    rates: Counter[float] = Counter()
+    for port in able:
+        rates[port.rate_gbps or 0.0] += round(port.rate_gbps or 0.0)
+    most = max(rates, key=lambda rate: rates[rate], default=0.0)
+    like = {_class(port) for port in able if (port.rate_gbps or 0.0) == most}
+    for port in real:
+        if _class(port) in like:
+            yield port.name, _why(near.get(port.name), bool(near))
+
+
+def _why(node: int | None, told: bool) -> str:  # noqa: FBT001 - whether any port has a node
+    if node is not None:
+        return f"on NUMA node {node} with a GPU"
+    return "like the ports on a GPU's NUMA node" if told else "InfiniBand"
+
+
+def _numa(port: Port, tree: PciTree | None) -> int | None:
+    """Return the NUMA node that *port*'s card shares with a GPU."""
+    card = tree.at(port.pci) if tree is not None and port.pci else None
+    if tree is None or card is None or card.numa is None or card.numa < 0:
+        return None
+    return card.numa if any(gpu.numa == card.numa for gpu in tree.of("gpu")) else None
+
+
+def rails(ports: Sequence[Port], tree: PciTree | Missing) -> tuple[Port, ...]:
+    """Return the ports in use over which a job's data goes; without any known, the fastest."""
+    real = [port for port in ports if not port.virtual]
+    known = dict(_compute(real, None if isinstance(tree, Missing) else tree))
+    able = [port for port in real if port.active and port.role in (None, "compute")]
+    if near := [port for port in able if port.role == "compute" or port.name in known]:
+        return tuple(near)
+    fastest = max((port.rate_gbps or 0 for port in able), default=0)
+    return tuple(port for port in able if (port.rate_gbps or 0) == fastest)
 
 
 def _class(port: Port) -> tuple[str | None, ...]:

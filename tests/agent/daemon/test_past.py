@@ -27,7 +27,9 @@ from collectors.gpu.nvml import Gpu, GpuSnapshot
 from collectors.host.nfs import NfsActivity, NfsMount
 from collectors.host.nvme import Drive, NvmeDrives
 from collectors.jobs.expected import Before, Expected, Stated
+from collectors.network.counters import PortCounters
 from collectors.network.ports import Port, Ports
+from collectors.network.rising import Rises
 from tests.agent.daemon.virtual import Said, Still, every, virtually
 
 Facts = Mapping[type[Observation], Observation]
@@ -251,6 +253,16 @@ def test_rates_are_kept_by_the_hour(past: KeptPast, tmp_path: Path) -> None:
     assert [{"nfs_rtt_ms /data": (4.0, 4.0)}, None] == [
         None if before is None else before.usual for before in told
     ]
+
+
+def test_waiting_ports_are_kept_where_they_wait(past: KeptPast) -> None:
+    """Hours in which nothing waited would make each start of a job an unusual hour."""
+    waiting = Rises(name="mlx5_0/1", per_s={"port_xmit_wait": (9.0, 4e6), "symbol_error": (1.0,)})
+    ended = Rises(name="mlx5_1/1", per_s={"port_xmit_wait": (4e6, 0.0)})
+    seen: Facts = {PortCounters: PortCounters(ports=(waiting, ended, Rises(name="mlx5_2/1")))}
+    learn(past, {**node(gpus=1), **seen}, hours=2)
+
+    assert {"port_xmit_wait_per_s mlx5_0/1": (4e6, 4e6)} == past.usual
 
 
 def test_the_walk_warns_of_what_the_node_had(past: KeptPast) -> None:

@@ -133,5 +133,5 @@ def test_any_json_is_read(one: object, other: object) -> None:
     table = parse("devlink", Output(argv=("devlink",), status=0, stdout=text, stderr=""))
     assert not isinstance(table, Missing)
 
-    found = [*reporters(table), *firmwares(table)]
-    assert {PCI} >= {row.pci for row in found}
+    found = {row.pci for row in reporters(table)} | {row.pci for row in firmwares(table)}
+    assert {PCI} >= found
