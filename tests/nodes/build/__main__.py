@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.nodes.build import (
+    cascades,
     kubernetes,
     lean,
     logs,
@@ -62,6 +63,7 @@ ALL: Mapping[str, Callable[[], Node]] = {
     **rails.SICK,
     **sick_nccl.HEALTHY,
     **sick_nccl.SICK,
+    **cascades.NODES,
     **no_fault.HEALTHY,
 }
 

@@ -137,4 +137,5 @@ def slow_server() -> Node:
 
 
 NODES = {
+    "cascade-cable": cable,
 }
