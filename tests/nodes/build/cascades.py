@@ -138,4 +138,5 @@ def slow_server() -> Node:
 
 NODES = {
     "cascade-cable": cable,
+    "cascade-fan-straggler": hot_straggler,
 }
