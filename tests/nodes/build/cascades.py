@@ -139,4 +139,5 @@ def slow_server() -> Node:
 NODES = {
     "cascade-cable": cable,
     "cascade-fan-straggler": hot_straggler,
+    "cascade-memory-killed": bad_module,
 }
