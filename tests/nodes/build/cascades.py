@@ -140,4 +140,5 @@ NODES = {
     "cascade-cable": cable,
     "cascade-fan-straggler": hot_straggler,
     "cascade-memory-killed": bad_module,
+    "cascade-upgrade": upgraded,
 }
