@@ -141,4 +141,5 @@ NODES = {
     "cascade-fan-straggler": hot_straggler,
     "cascade-memory-killed": bad_module,
     "cascade-upgrade": upgraded,
+    "cascade-full-disk": full_disk,
 }
