@@ -142,4 +142,5 @@ NODES = {
     "cascade-memory-killed": bad_module,
     "cascade-upgrade": upgraded,
     "cascade-full-disk": full_disk,
+    "cascade-ecc-timeout": double_bit,
 }
