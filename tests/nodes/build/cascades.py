@@ -143,4 +143,5 @@ NODES = {
     "cascade-upgrade": upgraded,
     "cascade-full-disk": full_disk,
     "cascade-ecc-timeout": double_bit,
+    "cascade-slow-storage": slow_server,
 }
