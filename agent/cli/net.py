@@ -49,6 +49,14 @@ def command() -> None:
 @command.command("test")
 @click.option("--peers", is_flag=True, help="Probe every peer of the settings, one by one.")
 @click.option("--bandwidth", is_flag=True, help="Measure the ways to them; no job may run here.")
+@click.option(
+    "--link",
+    "device",
+    is_flag=False,
+    flag_value="all",
+    metavar="[DEVICE]",
+    help="Show modules, cables and bit error rates by mlxlink, of one adapter or all; needs root.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the document as JSON.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
 @click.option(
@@ -63,6 +71,7 @@ def test(
     *,
     peers: bool,
     bandwidth: bool,
+    device: str | None,
     as_json: bool,
     ascii_only: bool,
     color: str,
@@ -76,6 +85,11 @@ def test(
     node, settings, _ = open_node(
         None, None, load(config or SETTINGS, must_exist=config is not None), ()
     )
+    if device is not None:
+        from agent.cli import net_link  # noqa: PLC0415 - costs start-up, wanted here only
+
+        in_turns(node, path)
+        return net_link.show(asyncio.run(net_link.asked(node, device)), as_json=as_json)
     if (peers or bandwidth) and not settings.peers:
         raise Mistake("no peers in the settings", "name them: [[network.peers]] in " + SETTINGS)
     in_turns(node, path)

@@ -57,6 +57,7 @@ KINDS: Mapping[str, Kind] = {
     "smart": Kind(resource="smart:{device}", privileged=True),
     "device_nodes": Kind(resource="device_nodes"),
     "interfaces": Kind(child="interfaces", resource="interfaces"),
+    "mlxlink": Kind(resource="mlxlink:{device}"),
     "ibping": Kind(resource="ibping", privileged=True),
     "sminfo": Kind(resource="subnet", privileged=True),
     "neighbours": Kind(resource="subnet", privileged=True),

@@ -117,7 +117,9 @@ def _run(argv: tuple[str, ...]) -> dict[str, Any]:
     return run(PATHS, argv, DEADLINE_S)
 
 
-def run(paths: tuple[str, ...], argv: tuple[str, ...], deadline_s: float) -> dict[str, Any]:
+def run(
+    paths: tuple[str, ...], argv: tuple[str, ...], deadline_s: float, cap: int = OUTPUT_CAP
+) -> dict[str, Any]:
     """Run the first of *paths* that is there; return what it printed, or why there is nothing."""
     tool = os.path.basename(paths[0])
     for path in paths:
@@ -137,8 +139,8 @@ def run(paths: tuple[str, ...], argv: tuple[str, ...], deadline_s: float) -> dic
             return {"missing": "timeout", "detail": f"{tool} did not end in {deadline_s:g} s"}
         return {
             "status": ran.returncode,
-            "stdout": ran.stdout[:OUTPUT_CAP].decode("utf-8", "backslashreplace"),
-            "stderr": ran.stderr[:OUTPUT_CAP].decode("utf-8", "backslashreplace"),
+            "stdout": ran.stdout[:cap].decode("utf-8", "backslashreplace"),
+            "stderr": ran.stderr[:cap].decode("utf-8", "backslashreplace"),
             "seconds": round(time.monotonic() - began, 4),
         }
     return {"missing": "no_tool", "detail": f"{tool} is not installed"}

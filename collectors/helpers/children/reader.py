@@ -14,6 +14,7 @@ from collectors.helpers.children import (
     last_boot,
     links,
     loop,
+    mlxlink,
     nccl_conf,
     network,
     optics,
@@ -35,6 +36,8 @@ OWN: loop.Verbs = {
     "device_nodes": driver.device_nodes,
     "clock": host.clock,
     "links": links.links,
+    # Not for the agent: it loads the firmware, and only a person at root's prompt asks.
+    "mlxlink": mlxlink.mlxlink,
     "rdma_nodes": rdma.rdma_nodes,
     "scheduled": scheduled.scheduled,
     "ras": ras.ras,
