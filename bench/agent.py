@@ -44,10 +44,15 @@ main()
 # The same modules in the same number of processes, and nothing done with them.
 FLOOR = """
 import importlib, os, sys
+# As the daemon does: structlog imports it wherever it is.
+sys.modules["rich"] = None
 for name in sys.argv[2].split(","):
     importlib.import_module(name)
-for _ in range(int(sys.argv[1])):
+for number in range(int(sys.argv[1])):
     if os.fork() == 0:
+        # The last one is the driver's.
+        for name in sys.argv[3].split(",") if number + 1 == int(sys.argv[1]) else ():
+            importlib.import_module(name)
         break
 sys.stdout.write("x")
 sys.stdout.flush()
@@ -55,6 +60,7 @@ sys.stdin.read()
 """
 DAEMON = "agent.daemon.service,agent.walk.sources,agent.cli.main,structlog"
 FORKS = "collectors.helpers.children.forks"
+NVML_COMM = "gpudiag-nvml"
 NVML = "collectors.helpers.children.nvml,collectors.gpu.simulator.library"
 
 
@@ -170,8 +176,8 @@ def floor(forked: int) -> Cost:
     """Return what the same processes cost that only import."""
     started = []
     try:
-        for imports, forks in ((DAEMON, 0), (FORKS, forked), (NVML, 0)):
-            argv = [sys.executable, "-I", "-c", FLOOR, str(forks), imports]
+        for imports, forks in ((DAEMON, 0), (FORKS, forked)):
+            argv = [sys.executable, "-I", "-c", FLOOR, str(forks), imports, NVML]
             pipe = subprocess.PIPE
             one = subprocess.Popen(argv, stdin=pipe, stdout=pipe, start_new_session=True)
             started.append(one)
@@ -209,8 +215,10 @@ def parts(pids: list[int]) -> None:
     for pid in pids:
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-            name = next((w for w in words if w.startswith("collectors.")), "agent")
-            line(f"  {name.rpartition('.')[2]} {pid}", cost([pid]))
+            module = next((w for w in words if w.startswith("collectors.")), "agent")
+            comm = Path(f"/proc/{pid}/comm").read_text().strip()
+            name = comm if comm == NVML_COMM else module.rpartition(".")[2]
+            line(f"  {name} {pid}", cost([pid]))
 
 
 def watch(pid: int, other: int | None, seconds: float) -> tuple[Cost, Cost, float, float]:
@@ -245,7 +253,7 @@ def main() -> None:
             line("agent and helpers", found, percent)
             parts(pids)
             verdict = answer(folder / "agent.sock")["diagnosis"]
-        line("... only imported", floor(len(pids) - 3))
+        line("... only imported", floor(len(pids) - 2))
         if other:
             line(EXPORTER, beside, beside_percent)
     print(f"PSS {over(found.pss_mib, AIM_MIB)} MiB; {over(percent, MOST_CORE)} % of a core")

@@ -22,13 +22,13 @@ class Forks:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def start(self) -> "Forked":
-        """Return a new helper; raises OSError, TimeoutError where none starts."""
+    async def start(self, kind: bytes = b"\n") -> "Forked":
+        """Return a new helper of one kind; raises OSError, TimeoutError where none starts."""
         ours, its = socket.socketpair()
         ours.settimeout(0)
         try:
             async with asyncio.timeout(FORK_S), self._turn:
-                pid = await self._fork(its)
+                pid = await self._fork(its, kind)
         except BaseException:
             ours.close()
             self._drop()
@@ -37,11 +37,11 @@ class Forks:
             its.close()
         return await Forked.open(ours, pid)
 
-    async def _fork(self, its: socket.socket) -> int:
+    async def _fork(self, its: socket.socket, kind: bytes) -> int:
         if self._control is None or self._process is None or self._process.returncode is not None:
             await self._begin()
         assert self._control is not None
-        socket.send_fds(self._control, [b"\n"], [its.fileno()])
+        socket.send_fds(self._control, [kind], [its.fileno()])
         said = await asyncio.get_running_loop().sock_recv(self._control, 64)
         if not said.endswith(b"\n"):
             raise ConnectionResetError("the process that forks helpers has gone")

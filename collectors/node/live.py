@@ -24,8 +24,8 @@ from collectors.node.tools import candidates
 READER_SOCKET = "/run/gpudiag/reader.sock"
 LOG_CAP = 16 << 20
 CHILDREN = "collectors.helpers.children"
-# The driver's helper has threads, and a library that is not to be forked.
-FORKED = ("reader", "interfaces")
+# How a process that forks is asked for each child.
+FORKED = {"reader": b"\n", "interfaces": b"\n", "nvml": b"d"}
 # What a busy moment needed beside them is ended sooner than helpers that keep something.
 WAIT_S = 20.0
 # Resources that bear one question at a time, whichever program of ours asks.
@@ -33,7 +33,7 @@ ONE_AT_A_TIME = ("nvml", "bmc", "smart")
 # Who the node is changes with a new name, and is asked for with each observation.
 IDENTITY_S = 30.0
 # They go on reading where they stopped, or keep files open, so that they keep their helper.
-KEPT = ("kernel_log", "kernel_news", "links")
+KEPT = ("kernel_log", "kernel_news", "links", "nvml")
 
 
 def child_argv(name: str) -> tuple[str, ...]:
@@ -74,7 +74,9 @@ class Live:
 
     def share_helpers(self) -> None:
         """Fork helpers from one process, and let all resources share them: for who runs long."""
-        self._forks = Forks((*child_argv("forks"), json.dumps(dict(self._tools))))
+        # What follows the module's name are the arguments of the driver's helper.
+        _, _, _, _, *driver = child_argv("nvml")
+        self._forks = Forks((*child_argv("forks"), json.dumps(dict(self._tools)), *driver))
         opened = partial(Connection.open, self._reader_socket)
         self._pools = {"own": Pool(self._forks.start), "unit": Pool(opened)}
 
@@ -180,7 +182,8 @@ class Live:
                 turn = self._turns.get(_thing(name))
                 self._helpers[name] = Helper(name, start, where=self._where, turn=turn)
             else:
-                self._helpers[name] = self._pooled("own", name, self._forks.start, _thing(name))
+                fork = partial(self._forks.start, FORKED[child])
+                self._helpers[name] = self._pooled("own", name, fork, _thing(name))
         return self._helpers[name]
 
     def _pooled(self, pool: str, name: str, start: Open, thing: str) -> Helper:

@@ -17,27 +17,36 @@ MOST_BYTES = 24 << 20
 PLAIN = re.compile(r"[^*?\[]*")
 
 
-def _matching(root: str, pattern: str) -> Iterator[str]:
-    """Return the paths that match, as the root sees them."""
+def _matching(
+    root: str, pattern: str, names: dict[str, list[str]], known: dict[str, str]
+) -> Iterator[str]:
+    """Return the paths that match, as the root sees them.
+
+    *names* keeps what folders hold, *known* where they are below another root.
+    """
     if root == "/":
-        return iter(sorted(_globbed(pattern)))
-    return rooted.expand(root, pattern)
+        return iter(sorted(_globbed(pattern, names)))
+    return rooted.expand(root, pattern, known)
 
 
-def _globbed(pattern: str) -> Iterator[str]:
-    """Return what `glob` does; a folder of thousands of libraries is not matched name by name."""
+def _globbed(pattern: str, names: dict[str, list[str]]) -> Iterator[str]:
+    """Return what `glob` does; a folder of thousands of libraries is listed once for a question."""
     folder, _, last = pattern.rpartition("/")
     start = PLAIN.match(last)
     if start is None or not start[0] or start[0] == last or glob.has_magic(folder):
         return glob.iglob(pattern)
-    try:
-        names = [name for name in os.listdir(folder or "/") if name.startswith(start[0])]
-    except OSError:
-        return iter(())
-    return (f"{folder}/{name}" for name in fnmatch.filter(names, last))
+    if folder not in names:
+        try:
+            names[folder] = os.listdir(folder or "/")
+        except OSError:
+            names[folder] = []
+    likely = [name for name in names[folder] if name.startswith(start[0])]
+    return (f"{folder}/{name}" for name in fnmatch.filter(likely, last))
 
 
-def _likely(root: str, pattern: str, listed: dict[str, list[str]]) -> Iterator[str]:
+def _likely(
+    root: str, pattern: str, listed: dict[str, list[str]], known: dict[str, str]
+) -> Iterator[str]:
     """Return the paths that match, and some that are not there: to read one tells as much.
 
     Each process's stat file is one system call less so. Folders that several patterns share are
@@ -48,17 +57,17 @@ def _likely(root: str, pattern: str, listed: dict[str, list[str]]) -> Iterator[s
         folders, _, name = folders.rpartition("/")
         tail = f"/{name}{tail}"
     if not tail:
-        return _matching(root, folders)
+        return _matching(root, folders, {}, known)
     if folders not in listed:
-        listed[folders] = list(_matching(root, folders))
+        listed[folders] = list(_matching(root, folders, {}, known))
     return (folder + tail for folder in listed[folders])
 
 
-def _place(root: str, path: str) -> str:
+def _place(root: str, path: str, known: dict[str, str]) -> str:
     """Return where to read *path*; a device below another root is this machine's."""
     if root == "/":
         return path
-    place = rooted.resolve(root, path)
+    place = rooted.within(root, path, known)
     if not stat.S_ISREG(os.lstat(place).st_mode) and not os.path.isdir(place):
         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
     return place
@@ -83,22 +92,24 @@ def files(root: str, patterns: list[str], names: list[str], cap: int) -> dict[st
     texts: dict[str, str] = {}
     errors: dict[str, str] = {}
     listed: dict[str, list[str]] = {}
+    known: dict[str, str] = {}
     total = 0
     for pattern in patterns:
-        for path in _likely(root, pattern, listed):
+        for path in _likely(root, pattern, listed, known):
             if len(texts) >= MOST_FILES or total >= MOST_BYTES:
                 errors[path] = "E2BIG"
                 continue
             try:
-                texts[path] = _read(_place(root, path), cap)
+                texts[path] = _read(_place(root, path, known), cap)
                 total += len(texts[path])
             except OSError as problem:
                 # ESRCH: a process that ended between the listing and the read is simply gone.
                 there = problem.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
                 if there and (problem.errno != errno.EACCES or os.path.lexists(path)):
                     errors[path] = errno.errorcode.get(problem.errno or 0, "EIO")
+    held: dict[str, list[str]] = {}
     for pattern in names:
-        for path in _matching(root, pattern):
+        for path in _matching(root, pattern, held, known):
             texts.setdefault(path, "")
     return {"texts": texts, "errors": errors}
 

@@ -2,7 +2,8 @@
 
 It reads a byte from its standard input, a unix socket, with the descriptor on which a helper is to
 answer; it forks, and says the pid. It asks nothing of the machine itself, so that it cannot hang. A
-helper started as a program of its own costs 8 MiB, a forked one about 2.
+helper started as a program of its own costs 8 MiB, a forked one about 2. The driver's helper, which
+another byte asks for, gets its threads and the driver's library after it was forked, never before.
 """
 
 import ctypes
@@ -21,11 +22,16 @@ from collectors.helpers.children import interfaces, loop, reader, tools
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
 KEPT_BYTES = 64 << 10
 
+DRIVER = b"d"
+
 VERBS: loop.Verbs = {**reader.VERBS, **interfaces.VERBS}
 
 
 def main() -> int:
-    """Fork on demand until the other side is gone."""
+    """Fork on demand until the other side is gone.
+
+    Arguments are the table of tools as JSON, and those of the driver's helper.
+    """
     tools.given = json.loads(sys.argv[1]) if sys.argv[1:] else {}
     # Ended helpers are nobody's to wait for here; who asked for one watches it by a pidfd.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -38,7 +44,7 @@ def main() -> int:
             if not asked:
                 return 0
             if (pid := os.fork()) == 0:
-                _answer(control, handles[0])
+                _answer(control, handles[0], driver=asked == DRIVER)
             os.close(handles[0])
             control.sendall(b"%d\n" % pid)
 
@@ -50,7 +56,7 @@ def _give_back() -> None:
         mallopt(TRIM_THRESHOLD, KEPT_BYTES)
 
 
-def _answer(control: socket.socket, handle: int) -> None:
+def _answer(control: socket.socket, handle: int, *, driver: bool) -> None:
     """Be the helper; never returns."""
     try:
         control.detach()
@@ -61,7 +67,12 @@ def _answer(control: socket.socket, handle: int) -> None:
         os.dup2(handle, 1)
         os.close(handle)
         with open(0, "rb", closefd=False) as source, open(1, "wb", closefd=False) as sink:
-            loop.serve(VERBS, cast("BinaryIO", source), cast("BinaryIO", sink))
+            if driver:
+                from collectors.helpers.children import nvml  # noqa: PLC0415 - see above
+
+                nvml.serve(sys.argv[2:], cast("BinaryIO", source), cast("BinaryIO", sink))
+            else:
+                loop.serve(VERBS, cast("BinaryIO", source), cast("BinaryIO", sink))
     except OSError:
         pass
     finally:

@@ -231,21 +231,26 @@ class Questions:
 
 
 def main() -> int:
-    """Answer on standard input and output until the parent closes them.
+    """Answer on standard input and output until the parent closes them."""
+    serve(sys.argv[1:], sys.stdin.buffer, sys.stdout.buffer)
+    return 0
+
+
+def serve(argv: list[str], source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer until *source* ends; *sink* is standard output, where a stuck call is told, too.
 
     With `--scenario FILE` there is no driver: the library is simulated, of a plan in that file.
     """
     watch = Watch(lambda line: os.write(1, line))
     session = Session(watch)
     verbs: dict[str, loop.Verb] = {"nvml": session.nvml, "nvml_health": session.nvml_health}
-    if sys.argv[1:2] == ["--scenario"]:
-        verbs = _simulated(sys.argv[2], verbs, session)
+    if argv[:1] == ["--scenario"]:
+        verbs = _simulated(argv[1], verbs, session)
     watch.start()
     # The kernel shows this name among the GPU's holders: they are told from jobs by it.
     with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as comm:
         comm.write(NAME)
-    loop.serve(verbs, cast("BinaryIO", Questions(sys.stdin.buffer, session)), sys.stdout.buffer)
-    return 0
+    loop.serve(verbs, cast("BinaryIO", Questions(source, session)), sink)
 
 
 def _simulated(path: str, verbs: dict[str, loop.Verb], session: Session) -> dict[str, loop.Verb]:

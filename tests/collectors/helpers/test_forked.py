@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from collectors.facts.observation import Cause, Missing
+from collectors.gpu.simulator.plan import plan
+from collectors.gpu.simulator.scenario import read as read_scenario
+from collectors.helpers.children import nvml
 from collectors.helpers.forked import Forks
 from collectors.helpers.helper import Helper
+from collectors.node import live
 from collectors.node.live import Live, child_argv
 
 
@@ -30,6 +34,10 @@ async def read(one: Helper, path: Path) -> object:
         "files", deadline_s=10.0, root="/", patterns=[str(path)], names=[], cap=4096
     )
     return got if isinstance(got, Missing) else got["texts"].get(str(path))
+
+
+def named(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def alive(pid: int | None) -> bool:
@@ -104,3 +112,32 @@ async def test_closing_the_node_leaves_no_process(tmp_path: Path) -> None:
     await node.close()
 
     assert (True, 2, []) == ("lo" in seen, len(pids), [pid for pid in pids if alive(pid)])
+
+
+@pytest.fixture
+def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the driver's helper ask a simulated library of two GPUs."""
+    scenario = tmp_path / "plan"
+    scenario.write_text(json.dumps(plan(read_scenario('model = "h100-sxm"\ncount = 2\n', "two"))))
+    given = ("--scenario", str(scenario))
+    monkeypatch.setattr(
+        live, "child_argv", lambda name: child_argv(name) + (given if name == "nvml" else ())
+    )
+
+
+@pytest.mark.usefixtures("simulated")
+async def test_the_drivers_helper_is_forked_before_it_has_a_library() -> None:
+    """It answers under its own name, and stays for the next question."""
+    node = Live()
+    node.share_helpers()
+    seen = [await node.ask("nvml", deadline_s=20.0) for _ in range(2)]
+    pids = node.pids()
+    names = {named(pid) for pid in pids}
+    await node.close()
+
+    assert ([2, 2], 2, True, []) == (
+        [len(one["gpus"]) for one in seen],
+        len(pids),
+        nvml.NAME in names,
+        [pid for pid in pids if alive(pid)],
+    )
