@@ -43,18 +43,36 @@ def resolve(root: str, path: str) -> str:
     return "/".join([base, *here])
 
 
-def expand(root: str, pattern: str) -> Iterator[str]:
-    """Yield the paths, as the root sees them, that match; a last name that is there is enough."""
+def within(root: str, path: str, known: dict[str, str]) -> str:
+    """Return what `resolve` does; *known* keeps the places of folders for one question.
+
+    A file of sysfs lies twelve folders deep: without it, each costs a look at every one of them.
+    """
+    folder, _, name = path.rpartition("/")
+    if name in ("", ".", ".."):
+        return resolve(root, path)
+    if folder not in known:
+        known[folder] = resolve(root, folder)
+    place = f"{known[folder]}/{name}"
+    return resolve(root, path) if stat.S_ISLNK(os.lstat(place).st_mode) else place
+
+
+def expand(root: str, pattern: str, known: dict[str, str] | None = None) -> Iterator[str]:
+    """Yield the paths, as the root sees them, that match; a last name that is there is enough.
+
+    *known* is that of `within`.
+    """
+    places = {} if known is None else known
     found = [""]
     segments = pattern.strip("/").split("/")
     for segment in segments:
-        found = [path for folder in found for path in _below(root, folder, segment)]
+        found = [path for folder in found for path in _below(root, folder, segment, places)]
     yield from found
 
 
-def _below(root: str, folder: str, segment: str) -> Iterator[str]:
+def _below(root: str, folder: str, segment: str, known: dict[str, str]) -> Iterator[str]:
     try:
-        place = resolve(root, folder)
+        place = within(root, folder, known)
     except OSError:
         return
     if not any(c in segment for c in "*?["):

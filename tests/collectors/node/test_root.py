@@ -1,5 +1,7 @@
 """Under --root only files below that folder are seen, wherever links point."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,61 @@ def test_whatever_the_path_it_resolves_inside(
     except OSError:
         place = str(root)
     assert Path(place).is_relative_to(root.resolve())
+
+
+WORDS = st.lists(st.sampled_from(["..", ".", "", "etc", "usr", "lib", "a", "b"]), max_size=6)
+
+
+def placed(call: Callable[[], str]) -> str:
+    """Return the place, or the number of the error."""
+    try:
+        return call()
+    except OSError as problem:
+        return str(problem.errno)
+
+
+@given(st.lists(WORDS, max_size=6))
+def test_a_folder_that_is_known_is_where_it_was(
+    tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]]
+) -> None:
+    """Places that are kept for one question are those that each path has by itself."""
+    root = tmp_path_factory.mktemp("root")
+    (root / "usr/lib").mkdir(parents=True)
+    (root / "usr/lib/b").touch()
+    (root / "etc").symlink_to("/usr")
+    (root / "a").symlink_to("usr/../a2")
+    (root / "a2").symlink_to("../..")
+    (root / "b").symlink_to("etc/lib")
+    names = ["/" + "/".join(words) for words in paths]
+    known: dict[str, str] = {}
+
+    assert [placed(partial(rooted.resolve, str(root), name)) for name in names] == [
+        placed(partial(rooted.within, str(root), name, known)) for name in names
+    ]
+
+
+def test_a_folder_is_looked_for_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred files of one folder are a hundred looks, and not one at each folder above too."""
+    import os  # noqa: PLC0415 - for the one test that counts its calls
+
+    deep = root / "sys/devices/pci0000:15/a/b/c/d"
+    deep.mkdir(parents=True)
+    for number in range(100):
+        (deep / f"f{number}").touch()
+    looks: list[object] = []
+    look = os.lstat
+
+    def counted(path: str) -> os.stat_result:
+        looks.append(path)
+        return look(path)
+
+    monkeypatch.setattr(os, "lstat", counted)
+    known: dict[str, str] = {}
+    for number in range(100):
+        rooted.within(str(root), f"/sys/devices/pci0000:15/a/b/c/d/f{number}", known)
+
+    inside = [path for path in looks if str(path).startswith(f"{deep}/")]
+    assert (100, True) == (len(inside), len(looks) < 150)
 
 
 async def test_only_files_are_seen(root: Path) -> None:
