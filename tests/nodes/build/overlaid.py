@@ -42,7 +42,10 @@ def _full(node: Node) -> Node:
 def _bond(node: Node) -> Node:
     members = ("ens40f0", "ens40f1")
     bond = Nic("bond7", ("192.0.2.140",), physical=False, members=members)
-    cards = (Nic(members[0], speed=25000), Nic(members[1], running=False, mii="down"))
+    cards = (
+        Nic(members[0], speed=25000, pci="0000:e3:00.0"),
+        Nic(members[1], running=False, mii="down", pci="0000:e3:00.1"),
+    )
     return replace(node, nics=(*node.nics, bond, *cards))
 
 
