@@ -56,13 +56,18 @@ def own(wanted: Wanted, found: JobLogs | Missing) -> list[JobLog]:
 
 def text_of(part: Piece) -> LogText:
     """Return the end of a log; its lines count from where it begins, as nobody counted before."""
-    name = f"{part.path} from byte {part.start}" if part.start else part.path
+    name = _from(part.path, part.start) if part.start else part.path
     return LogText(path=name, text=part.text)
+
+
+def _from(path: str, byte: int) -> str:
+    return f"{path} from byte {byte}"
 
 
 async def search(node: Node, read: LogText, known: Knowledge) -> LogSeen:
     """Search one log, a piece at a time, so that the loop goes on in between."""
-    reading = Reading(known, read.path, first_line=read.first_line)
+    name = read.path if read.first_line else _from(read.path, read.skipped_bytes)
+    reading = Reading(known, name, first_line=read.first_line or 1)
     for piece in pieces(sliced(read.text.encode("utf-8", "surrogatepass"))):
         reading.feed(piece)
         await node.sleep(0)

@@ -20,11 +20,14 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogText(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a log: `first_line` counts from 1; `skipped_bytes` were left out before it."""
+    """A piece of a log: `first_line` counts from 1; `skipped_bytes` were left out before it.
+
+    `first_line` is None where too much was left out to count its lines.
+    """
 
     path: str
     text: str
-    first_line: int = 1
+    first_line: int | None = 1
     skipped_bytes: int = 0
 
 

@@ -129,10 +129,11 @@ class Recorded:
         if text is None:
             return _not_recorded(path)
         part = held.answer if held is not None and isinstance(held.answer, dict) else {}
+        first = part.get("first_line", 1)
         return LogText(
             path=path,
             text=text,
-            first_line=_count(part.get("first_line"), 1),
+            first_line=None if first is None else _count(first, 1),
             skipped_bytes=_count(part.get("skipped_bytes"), 0),
         )
 

@@ -7,12 +7,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from collectors.helpers.children import rooted
 
 MOST_FILES = 40_000
 MOST_BYTES = 24 << 20
+MOST_COUNTED = 512 << 20
 # What stands before the first wildcard.
 PLAIN = re.compile(r"[^*?\[]*")
 
@@ -114,21 +115,32 @@ def files(root: str, patterns: list[str], names: list[str], cap: int) -> dict[st
     return {"texts": texts, "errors": errors}
 
 
+def _lines(handle: BinaryIO, size: int) -> int:
+    """Return how many lines end in the first *size* bytes."""
+    handle.seek(0)
+    found = 0
+    while size > 0 and (block := handle.read(min(size, 1 << 20))):
+        found += block.count(b"\n")
+        size -= len(block)
+    return found
+
+
 def log_tail(path: str, cap: int) -> dict[str, Any]:
-    """Return the last *cap* bytes of a log, with the number of its first whole line."""
+    """Return the last *cap* bytes of a log, with the number of its first whole line.
+
+    The number is None where more than MOST_COUNTED bytes stand before: a disk takes minutes for
+    what a person waits for.
+    """
     with open(path, "rb") as handle:
         size = handle.seek(0, os.SEEK_END)
         start = max(size - cap, 0)
-        handle.seek(0)
-        line, left = 1, start
-        while left > 0 and (block := handle.read(min(left, 1 << 20))):
-            line += block.count(b"\n")
-            left -= len(block)
+        line = _lines(handle, start) + 1 if start <= MOST_COUNTED else None
+        handle.seek(start)
         text = handle.read(cap)
     if start:
         head, end, text = text.partition(b"\n")
         start += len(head) + len(end)
-        line += len(end)
+        line = None if line is None else line + len(end)
     return {
         "text": text.decode("utf-8", "backslashreplace"),
         "first_line": line,

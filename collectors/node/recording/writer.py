@@ -180,7 +180,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
         if os.path.lexists(place.partial / "logs" / name):
             name = f"{number}-{name}"
         place.write(f"logs/{name}", self._text(self.keep(log.text)))
-        if log.first_line > 1 or log.skipped_bytes:
+        if log.first_line != 1 or log.skipped_bytes:
             part = {"first_line": log.first_line, "skipped_bytes": log.skipped_bytes}
             answer = Answer(kind="log", args={"path": name}, answer=part)
             place.write(f"answers/log/{key(answer.args)}-part.json", _json(answer))

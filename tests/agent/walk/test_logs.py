@@ -34,6 +34,19 @@ def test_a_recorded_log_is_searched(tmp_path: Path) -> None:
     )
 
 
+def test_lines_that_nobody_counted_are_told_from_their_byte(tmp_path: Path) -> None:
+    """The end of a huge log: its name says where it begins, and its lines count from there."""
+    part = {"first_line": None, "skipped_bytes": 5_242_880}
+    answers = [{"kind": "log", "args": {"path": "train.log"}, "answer": part}]
+    node = recorded(tmp_path, logs={"train.log": "start\n" + OOM}, answers=answers)
+    seen = asyncio.run(collect(node, Wanted(logs=("train.log",)), JobLogs()))
+
+    assert isinstance(seen, TrainingLogs)
+    assert [("train.log from byte 5242880", 2)] == [
+        (log.name, hit.line) for log in seen.logs for hit in log.hits
+    ]
+
+
 def test_without_a_log_nothing_is_read(tmp_path: Path) -> None:
     """A walk that was given no log observes none."""
     assert TrainingLogs() == asyncio.run(collect(recorded(tmp_path), Wanted(), JobLogs()))

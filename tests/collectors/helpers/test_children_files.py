@@ -2,6 +2,7 @@
 
 import glob
 import os
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -66,3 +67,23 @@ def test_a_line_without_end_takes_no_more_memory_than_its_cap(tmp_path: Path) ->
         got,
         held < 8 << 20,
     )
+
+
+def test_the_end_of_a_log_of_ten_gigabytes_has_no_number(tmp_path: Path) -> None:
+    """Its lines are not counted: the read is of the end alone, and done within its deadline."""
+    log = tmp_path / "huge.log"
+    end = b"\nstep 88123 loss 2.71\n"
+    with log.open("wb") as file:
+        file.truncate(10 << 30)
+        file.seek(-len(end), os.SEEK_END)
+        file.write(end)
+    began = time.process_time()
+    got = log_tail(str(log), 1 << 20)
+    used_s = time.process_time() - began
+
+    expected = {
+        "text": "step 88123 loss 2.71\n",
+        "first_line": None,
+        "skipped_bytes": (10 << 30) - len(end) + 1,
+    }
+    assert (expected, True) == (got, used_s < 1.0)

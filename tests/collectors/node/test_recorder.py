@@ -200,18 +200,19 @@ async def test_a_log_that_cannot_be_read_is_unreadable_again(tmp_path: Path) -> 
     assert (again, len(node.logs)) == (live, 1)
 
 
-async def test_a_kept_log_has_its_line_numbers(tmp_path: Path) -> None:
-    """A tail keeps the number of its first line, so that evidence names the true line."""
+@pytest.mark.parametrize("first", [90, None])
+async def test_a_kept_log_has_its_line_numbers(tmp_path: Path, first: int | None) -> None:
+    """A tail keeps the number of its first line, or that nobody counted up to it."""
     source = write(
         tmp_path / "source",
         logs={"train.log": "a\nb\n"},
-        answers=[{"kind": "log", "args": {"path": "train.log"}, "answer": {"first_line": 90}}],
+        answers=[{"kind": "log", "args": {"path": "train.log"}, "answer": {"first_line": first}}],
     )
     recorder = Recorder(await opened(source))
     live = await recorder.log("train.log")
     node = await replayed(recorder, tmp_path / "kept", logs=str)
     again = await node.log("train.log")
-    assert (again, getattr(live, "first_line", None)) == (live, 90)
+    assert (again, getattr(live, "first_line", 0)) == (live, first)
 
 
 async def test_a_question_for_files_that_got_no_answer(tmp_path: Path) -> None:
