@@ -62,7 +62,8 @@ def test_every_check_has_a_well_an_ill_and_an_unseen_case(check: Check) -> None:
     told = [said(check, case) for case in cases(check)]
     # Xids without a page of their own share one.
     faults = {re.sub(r"^xid_\d+$", "xid_other", f["fault"]) for t in told for f in t["findings"]}
-    faults -= {"check_not_run"}
+    # A rule of a site names faults that are nobody else's.
+    faults = {fault for fault in faults if not fault.startswith("site_")} - {"check_not_run"}
 
     assert any(t["verdict"] == "ok" and not t["findings"] for t in told)
     assert any(t["verdict"] == "unknown" for t in told)

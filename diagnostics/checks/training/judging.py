@@ -6,7 +6,7 @@ logs that are given together are those of one job: each fault is told once, with
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -74,6 +74,10 @@ class Story:
         for fault in self._faults:
             if fault in faults:
                 yield [said for said in self.said if said.hit.fault == fault]
+
+    def beside(self, faults: Collection[str]) -> Iterator[list[Said]]:
+        """Yield what was said of each fault that is none of these."""
+        yield from self.of([fault for fault in self._faults if fault not in faults])
 
     def severity(self, told: Sequence[Said]) -> Severity:
         """Return how grave a fault is in this job."""

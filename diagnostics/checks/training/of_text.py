@@ -17,6 +17,7 @@ from diagnostics.checks.training import (
     loss_spike,
     network,
     scheduler,
+    site,
     step_time,
     stood,
     stragglers,
@@ -25,7 +26,7 @@ from diagnostics.checks.training import (
     workers,
 )
 
-OF_TEXT: tuple[Check, ...] = (
+_SHIPPED: tuple[Check, ...] = (
     symptoms.symptoms,
     collectives.collectives,
     network.network,
@@ -45,3 +46,5 @@ OF_TEXT: tuple[Check, ...] = (
     bandwidth.bandwidth,
     configuration.configuration,
 )
+
+OF_TEXT: tuple[Check, ...] = (*_SHIPPED, site.of_others(_SHIPPED))

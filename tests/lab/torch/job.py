@@ -18,9 +18,9 @@ from datetime import timedelta
 from pathlib import Path
 
 # Only the environment of this job has torch.
-import torch  # type: ignore[import-not-found,unused-ignore]
-import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]
-from torch.nn.parallel import DistributedDataParallel  # type: ignore[import-not-found,unused-ignore]
+import torch  # type: ignore[import-not-found,unused-ignore]  # its own extra
+import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]  # its own extra
+from torch.nn.parallel import DistributedDataParallel  # type: ignore[import-not-found,unused-ignore]  # its own extra
 
 STEP_S = 0.2
 GOES_WRONG = 6

@@ -12,8 +12,8 @@ import sys
 import time
 
 # Only the environment of this job has torch.
-import torch  # type: ignore[import-not-found,unused-ignore]
-import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]
+import torch  # type: ignore[import-not-found,unused-ignore]  # its own extra
+import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]  # its own extra
 
 WORLD = 8
 WORK_S = 0.1
