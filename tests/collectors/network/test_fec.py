@@ -13,6 +13,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.network.fec import Fec, Looking, PortFec, collect, parse
 from collectors.network.interfaces import Interface, Interfaces
+from collectors.node.live import Live
 from tests.recording import recorded
 
 QUIET = KernelLog(records=())
@@ -90,3 +91,14 @@ def test_any_text_is_a_port(text: str) -> None:
     port = parse("rail0", 400000, f"Active FEC encoding: {text}")
 
     assert True is all(len(one) <= 61 for one in port.active)
+
+
+@pytest.mark.tool("ethtool")
+async def test_a_real_tool_says_of_loopback_that_it_has_none() -> None:
+    """What a driver without correction becomes is a port that tells nothing, and no refusal."""
+    node = Live()
+    interfaces = Interfaces(interfaces=(nic("lo", 100000),))
+    seen = await collect(node, Wanted(), interfaces, QUIET)
+    await node.close()
+
+    assert Fec(ports=(PortFec(name="lo", speed_mbps=100000),)) == seen
