@@ -4,7 +4,7 @@ from typing import Any
 
 from agent.render.lines import Line, Span, block, shown
 from agent.render.page import STATE, Page
-from agent.render.words import HOUR, clock, local, times
+from agent.render.words import HOUR, capital, clock, local, sentence, times
 from diagnostics.document import Document, Incident
 from diagnostics.incidents.ticket import ticket
 
@@ -31,11 +31,11 @@ def story(document: Document, incident: Incident, width: int, *, ascii_only: boo
     ]
     lines += [(), *page.heading("What to do")]
     for look in incident.next:
-        lines += page.item("-", f"{look.why}:")
+        lines += page.item("-", f"{capital(look.why)}:")
         lines.append(page.command(look.command))
     steps = [step for plan in document.plan if plan.incident == incident.id for step in plan.steps]
     for number, step in enumerate(steps, start=1):
-        lines += page.item(f"{number}.", step)
+        lines += page.item(f"{number}.", sentence(step))
     if incident.resubmit:
         lines += page.item("-", "Start the job anew on other nodes:")
         lines.append(page.command(incident.resubmit))

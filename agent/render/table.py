@@ -5,6 +5,7 @@ from agent.render.lines import Line
 from agent.render.page import Page
 from agent.render.stages import notes, stages, unseen_as_user
 from agent.render.verdict import verdict
+from agent.render.words import sentence
 from diagnostics.document import Document
 
 
@@ -43,12 +44,12 @@ def _plan(page: Page) -> list[Line]:
         lines += page.item("1.", "Look first:")
         lines += [page.command(step.command) for step in incident.next]
         for number, step in enumerate(entry.steps, start=2):
-            lines += page.item(f"{number}.", _capital(step))
+            lines += page.item(f"{number}.", sentence(step))
         if incident.resubmit:
             lines += page.item("-", "Start the job anew on other nodes:")
             lines.append(page.command(incident.resubmit))
         if entry.risk:
-            lines += page.item("-", _capital(entry.risk))
+            lines += page.item("-", sentence(entry.risk))
     return lines
 
 
@@ -58,10 +59,6 @@ def _no_plan(page: Page) -> str:
         return "nothing"
     stages = f"{', '.join(blind)} stage{'s' if len(blind) > 1 else ''}"
     return f"find out why the {stages} could not be seen: that is no word that all is well"
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:] + "."
 
 
 def _more(page: Page) -> list[Line]:

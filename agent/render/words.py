@@ -49,3 +49,13 @@ def clock(iso: str) -> str:
 def times(count: int) -> str:
     """Return `once` or `212 times`."""
     return "once" if count == 1 else f"{count:,} times"
+
+
+def sentence(clause: str) -> str:
+    """Return *clause* with a capital letter and a full stop."""
+    return f"{capital(clause)}."
+
+
+def capital(clause: str) -> str:
+    """Return *clause* with a capital letter."""
+    return clause[:1].upper() + clause[1:]

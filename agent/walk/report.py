@@ -69,6 +69,7 @@ def _looked(result: Result) -> Looked:
         faults=result.faults,
         verdict=result.verdict,
         message=result.message,
+        notes=bool(result.findings),
     )
 
 

@@ -30,12 +30,16 @@ LOOKALIKE = re.compile(r"[a-z][a-z0-9_]+(?=:)")
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check said of itself, and which faults it would have found."""
+    """What one check said of itself, and which faults it would have found.
+
+    `notes` is True where its message is not what it found well but a note of something else.
+    """
 
     check: str
     faults: tuple[str, ...]
     verdict: Verdict
     message: str
+    notes: bool = False
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +130,8 @@ class Sight:
         page = self._pages.get(named(fault))
         if page is None:
             return None
-        why = page.title if blind is None else f"{fault}: {blind.check} could not see it"
+        about = f"{root.subject.kind} {root.subject.name[:LONGEST_WHY]} {page.title}"
+        why = about if blind is None else f"{fault}: {blind.check} could not see it"
         return NextStep(why=why, command=look.command(page.look, root, self.node))
 
     def _others(self, root: Finding, follows: Sequence[Finding]) -> Iterator[str]:
@@ -147,7 +152,7 @@ class Sight:
         spoke = [one for one in looked if one.verdict in ("ok", "warning", "fault")]
         if not spoke or any(one.verdict == "unknown" for one in looked):
             return None
-        well = next((one for one in spoke if one.verdict == "ok"), None)
+        well = next((one for one in spoke if one.verdict == "ok" and not one.notes), None)
         if well is None:
             return f"{spoke[0].check} {NO_SIGN}"
         return f"{well.check}: {well.message}"

@@ -76,12 +76,30 @@ def test_other_causes_are_ruled_out_by_what_was_measured() -> None:
     ) == (why, [step.why for step in incident.next[1:]], incident.would_change)
 
 
+def test_a_note_of_something_else_rules_nothing_out() -> None:
+    """What a check that noted another thing found no sign of is said in those words."""
+    noted = Looked(
+        check="driver.kernel_log",
+        faults=("storage_hang",),
+        verdict="ok",
+        message="the link of ib2 went down",
+        notes=True,
+    )
+    (rejected,) = told(lost(), timeout((0, 1)), seen=(noted,)).rejected
+
+    assert ("storage_hang", "driver.kernel_log found no sign of it") == (
+        rejected.fault,
+        rejected.why,
+    )
+
+
 def test_what_is_missing_comes_with_its_exact_command() -> None:
     """The step names the fault and the command of its page, with what is known filled in."""
     incident = told(lost(), seen=(looked("driver.answers", "unknown", "gpu_count_mismatch"),))
     page = load()["gpu_fell_off_bus"]
 
-    assert NextStep(why=page.title, command=page.look) == incident.next[0]
+    why = f"gpu {GPU.name} {page.title}"
+    assert NextStep(why=why, command=page.look) == incident.next[0]
 
 
 def change(at: float, text: str) -> Evidence:
