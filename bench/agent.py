@@ -2,14 +2,15 @@
 
 A real daemon with eight simulated GPUs, among 500 processes of jobs; beside it node_exporter where
 it is installed, asked every 10 s, and the floor: processes that only import what the daemon and its
-helpers import. Memory is PSS: a page that several share counts for each by its part.
+helpers import. Memory is PSS: a page that several share counts for each by its part. Processor
+time is the median of windows of a minute. What the simulated driver itself takes, where a real one
+is a library of C, is measured apart and told beside it.
 """
 
 import argparse
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -18,14 +19,16 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from statistics import median
 
+from bench.processes import Cost, cost, family
 from collectors.gpu.simulator.plan import plan
 from collectors.gpu.simulator.scenario import read
 
-GPUS, PROCESSES, JOBS, SCRAPE_S, TICKS_S = 8, 500, 4, 10.0, os.sysconf("SC_CLK_TCK")
+GPUS, PROCESSES, JOBS, SCRAPE_S = 8, 500, 4, 10.0
+WINDOW_S = 60.0
 AIM_MIB, MOST_MIB, MOST_CORE = 60.0, 75.0, 0.3
 EXPORTER, PORT = "prometheus-node-exporter", 29_838
 CGROUPS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup")
@@ -58,47 +61,34 @@ sys.stdout.write("x")
 sys.stdout.flush()
 sys.stdin.read()
 """
+# The driver's questions of one minute, answered over and over; prints the simulator's part of them.
+SHARE = """
+import json, sys, time
+from collectors.gpu.simulator import library
+from collectors.helpers.children import nvml
+from collectors.helpers.children.nvml_watch import Watch
+real, spent = library.Simulator.answer, [0]
+def timed(*given):
+    began = time.thread_time_ns()
+    try:
+        return real(*given)
+    finally:
+        spent[0] += time.thread_time_ns() - began
+library.Simulator.answer = timed
+library.install(json.load(open(sys.argv[1])))
+session = nvml.Session(Watch(lambda line: None))
+for number in range(60):
+    if number == 20:
+        spent[0], began = 0, time.thread_time_ns()
+    for brief in (True, False):
+        session.nvml()
+        session.nvml_health(brief=brief)
+print(spent[0] / (time.thread_time_ns() - began))
+"""
 DAEMON = "agent.daemon.service,agent.walk.sources,agent.cli.main,structlog"
 FORKS = "collectors.helpers.children.forks"
 NVML_COMM = "gpudiag-nvml"
 NVML = "collectors.helpers.children.nvml,collectors.gpu.simulator.library"
-
-
-class Cost(NamedTuple):
-    """Of several processes: memory in MiB, and processor seconds until now."""
-
-    rss_mib: float
-    pss_mib: float
-    cpu_s: float
-
-
-def cost(pids: Iterable[int]) -> Cost:
-    """Return what these processes cost; one that is gone costs nothing more."""
-    rss = pss = ticks = 0
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            memory = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            rss += kib(memory, "Rss")
-            pss += kib(memory, "Pss")
-            # Also what ended children used: fields 14 to 17, which count from 1.
-            ticks += sum(map(int, fields[11:15]))
-    return Cost(rss / 1024, pss / 1024, ticks / TICKS_S)
-
-
-def kib(memory: str, name: str) -> int:
-    """Return one line of smaps_rollup."""
-    hit = re.search(rf"^{name}:\s+(\d+) kB$", memory, re.MULTILINE)
-    return int(hit[1]) if hit else 0
-
-
-def family(pid: int) -> list[int]:
-    """Return a process and all below it."""
-    below = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            below += [int(child) for child in task.read_text().split()]
-    return [pid, *(one for child in below for one in family(child))]
 
 
 @contextlib.contextmanager
@@ -210,30 +200,54 @@ def line(name: str, found: Cost, core: float | None = None) -> None:
     print(f"{name:<34}{found.rss_mib:>10.1f}{found.pss_mib:>10.1f}{share}", flush=True)
 
 
-def parts(pids: list[int]) -> None:
-    """Print each process of the agent by itself."""
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-            module = next((w for w in words if w.startswith("collectors.")), "agent")
-            comm = Path(f"/proc/{pid}/comm").read_text().strip()
-            name = comm if comm == NVML_COMM else module.rpartition(".")[2]
-            line(f"  {name} {pid}", cost([pid]))
+def named(pid: int) -> str:
+    """Return what a process of the agent is: `agent`, `forks`, or the driver's helper."""
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+    module = next((word for word in words if word.startswith("collectors.")), "agent")
+    comm = Path(f"/proc/{pid}/comm").read_text().strip()
+    return comm if comm == NVML_COMM else module.rpartition(".")[2]
 
 
-def watch(pid: int, other: int | None, seconds: float) -> tuple[Cost, Cost, float, float]:
-    """Return the cost of both at the end, and the percent of a core of each, start left out."""
-    began, at = cost(family(pid)), time.monotonic()
-    other_began = cost([other] if other else [])
-    end = at + seconds
-    while (left := end - time.monotonic()) > 0:
-        if other:
-            scrape()
-        time.sleep(min(left, SCRAPE_S))
-    passed = time.monotonic() - at
-    now, other_now = cost(family(pid)), cost([other] if other else [])
-    percent = (now.cpu_s - began.cpu_s) / passed * 100
-    return now, other_now, percent, (other_now.cpu_s - other_began.cpu_s) / passed * 100
+class Watched:
+    """Processor time of processes, window by window, in percent of a core."""
+
+    def __init__(self, pid: int, other: int | None) -> None:
+        self.whole: list[float] = []
+        self.beside: list[float] = []
+        self.parts: dict[int, list[float]] = {}
+        self._pid = pid
+        self._other = other
+
+    def window(self, seconds: float) -> None:
+        """Watch for so long; node_exporter is asked meanwhile."""
+        began, at = self._used(), time.monotonic()
+        while (left := at + seconds - time.monotonic()) > 0:
+            if self._other:
+                scrape()
+            time.sleep(min(left, SCRAPE_S))
+        used, passed = self._used(), time.monotonic() - at
+        percent = {pid: (used[pid] - began.get(pid, 0.0)) / passed * 100 for pid in used}
+        self.beside.append(percent.pop(self._other) if self._other else 0.0)
+        # What a helper that ended had used is its parent's now: the sum holds, parts may not.
+        self.whole.append(sum(percent.values()))
+        for pid, value in percent.items():
+            self.parts.setdefault(pid, []).append(value)
+
+    def _used(self) -> dict[int, float]:
+        pids = [*family(self._pid), *([self._other] if self._other else [])]
+        return {pid: cost([pid]).cpu_s for pid in pids}
+
+    def print(self) -> None:
+        """Print each process that lives by itself."""
+        for pid in family(self._pid):
+            with contextlib.suppress(OSError):
+                line(f"  {named(pid)} {pid}", cost([pid]), median(self.parts.get(pid, [0.0])))
+
+
+def simulated(plan_file: Path) -> float:
+    """Return the part of the driver's helper's time that is the simulated library's."""
+    argv = [sys.executable, "-I", "-c", SHARE, str(plan_file)]
+    return float(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
 
 
 def main() -> None:
@@ -247,16 +261,22 @@ def main() -> None:
         print(f"{GPUS} simulated GPUs, {PROCESSES} processes {how}, {given.minutes:g} minutes")
         with agent(folder) as pid:
             time.sleep(min(60.0, given.minutes * 30))
-            found, beside, percent, beside_percent = watch(pid, other, given.minutes * 60)
-            pids = family(pid)
+            watched = Watched(pid, other)
+            for _ in range(max(round(given.minutes * 60 / WINDOW_S), 1)):
+                watched.window(min(WINDOW_S, given.minutes * 60))
+            found, percent, pids = cost(family(pid)), median(watched.whole), family(pid)
             print(f"{'':<34}{'RSS MiB':>10}{'PSS MiB':>10}{'% core':>10}")
             line("agent and helpers", found, percent)
-            parts(pids)
+            watched.print()
             verdict = answer(folder / "agent.sock")["diagnosis"]
+            driver = next((p for p in pids if named(p) == NVML_COMM), 0)
+            part = simulated(folder / "plan") * median(watched.parts.get(driver, [0.0]))
         line("... only imported", floor(len(pids) - 2))
         if other:
-            line(EXPORTER, beside, beside_percent)
-    print(f"PSS {over(found.pss_mib, AIM_MIB)} MiB; {over(percent, MOST_CORE)} % of a core")
+            line(EXPORTER, cost([other]), median(watched.beside))
+    windows = " ".join(f"{one:.2f}" for one in watched.whole)
+    print(f"{len(watched.whole)} windows: {windows}; the simulated driver's part of it: {part:.2f}")
+    print(f"PSS {over(found.pss_mib, AIM_MIB)} MiB; {over(percent - part, MOST_CORE)} % of a core")
     if verdict is None:
         sys.exit("bench: no walk was finished")
     if given.strict and found.pss_mib > MOST_MIB:

@@ -8,10 +8,8 @@ from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
 # 218734 (python) D 218001 218734 218001 0 -1 4194304 1 0 0 0 9 4 0 0 20 0 1 0 813 ...
-STAT = re.compile(
-    r"(?P<pid>\d+) \((?P<comm>.*)\) (?P<state>\w) (?P<ppid>\d+) (?P<rest>.*)", re.DOTALL
-)
-FLAGS, USER, SYSTEM, START, PROCESSOR = 4, 9, 10, 17, 34
+# Fields by their place behind the name, as proc(5) counts them less 3.
+STATE, PARENT, FLAGS, USER, SYSTEM, START, PROCESSOR = 0, 1, 6, 11, 12, 19, 36
 KTHREAD = 0x00200000
 TICKS_S = 100.0
 
@@ -34,21 +32,19 @@ def parse(text: str) -> Process | None:
 
     The name may hold spaces, brackets and line ends: it ends at the last `) `.
     """
-    hit = STAT.fullmatch(text.strip())
-    rest = hit["rest"].split() if hit else []
-    if hit is None or len(rest) <= START or not (rest[START].isdigit() and rest[FLAGS].isdigit()):
+    head, _, tail = text.rpartition(") ")
+    pid, _, comm = head.partition(" (")
+    rest = tail.split()
+    try:
+        return Process(
+            pid=int(pid),
+            comm=comm,
+            state=rest[STATE][:1],
+            ppid=int(rest[PARENT]),
+            start_s=int(rest[START]) / TICKS_S,
+            kernel=bool(int(rest[FLAGS]) & KTHREAD),
+            processor=int(rest[PROCESSOR]) if len(rest) > PROCESSOR else None,
+            ran_s=(int(rest[USER]) + int(rest[SYSTEM])) / TICKS_S,
+        )
+    except (ValueError, IndexError):
         return None
-    return Process(
-        pid=int(hit["pid"]),
-        comm=hit["comm"],
-        state=hit["state"],
-        ppid=int(hit["ppid"]),
-        start_s=int(rest[START]) / TICKS_S,
-        kernel=bool(int(rest[FLAGS]) & KTHREAD),
-        processor=_number(rest, PROCESSOR),
-        ran_s=((_number(rest, USER) or 0) + (_number(rest, SYSTEM) or 0)) / TICKS_S,
-    )
-
-
-def _number(rest: list[str], index: int) -> int | None:
-    return int(rest[index]) if len(rest) > index and rest[index].isdigit() else None
