@@ -17,8 +17,9 @@ def fec(folder: Folder, listed: Sequence[Nic]) -> None:
     for nic in listed:
         ethernet = nic.physical and nic.running and nic.kind == "1"
         if ethernet and (nic.speed or 0) >= FAST_MBPS:
-            text = f"FEC parameters for {nic.name}:\nSupported/Configured FEC encodings: Auto\n"
-            text += "Active FEC encoding: RS\n"
+            asked = "Off" if nic.fec == "Off" else "Auto"
+            text = f"FEC parameters for {nic.name}:\nSupported/Configured FEC encodings: {asked}\n"
+            text += f"Active FEC encoding: {nic.fec}\n"
             folder.command("ethtool", "--show-fec", nic.name, stdout=text, seconds=0.0)
 
 
@@ -26,9 +27,8 @@ def devlink(folder: Folder, listed: Sequence[Port]) -> None:
     """Write what `devlink` says of each adapter's reporters and firmware."""
     if not listed:
         return
-    healthy = {"state": "healthy", "error": 0, "recover": 0}
     health = {
-        f"pci/{port.pci}": [{"reporter": name, **healthy} for name in ("fw", "fw_fatal")]
+        f"pci/{port.pci}": [_reporter(name, port.ill.get(name, 0)) for name in ("fw", "fw_fatal")]
         for port in listed
     }
     info = {f"pci/{port.pci}": _info(port) for port in listed}
@@ -39,8 +39,14 @@ def devlink(folder: Folder, listed: Sequence[Port]) -> None:
         folder.command("devlink", "-j", *words, stdout=f"{json.dumps(said)}\n", seconds=0.03)
 
 
+def _reporter(name: str, errors: int) -> dict[str, object]:
+    state = "error" if errors else "healthy"
+    return {"reporter": name, "state": state, "error": errors, "recover": 0}
+
+
 def _info(port: Port) -> dict[str, object]:
     versions = {"fw.version": port.firmware, "fw": port.firmware}
     fixed = {"fw.psid": port.board}
-    kinds = {"fixed": fixed, "running": versions, "stored": versions}
+    waits = dict.fromkeys(versions, port.stored or port.firmware)
+    kinds = {"fixed": fixed, "running": versions, "stored": waits}
     return {"driver": "mlx5_core", "versions": kinds}

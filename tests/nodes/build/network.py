@@ -27,7 +27,8 @@ class Port:
 
     `counts` are its counters now, `rises` by how much each rises in the second after; `whole` has
     all counters that the driver shows, and not only those that most nodes need. `gids` are the
-    addresses in its table, each in both versions unless `versions` says otherwise.
+    addresses in its table, each in both versions unless `versions` says otherwise. `ill` are its
+    health reporters in error, each with its count; `stored` is firmware that waits for a reset.
     """
 
     device: str
@@ -48,6 +49,8 @@ class Port:
     whole: bool = False
     gids: tuple[str, ...] = ()
     versions: tuple[str, ...] = ("IB/RoCE v1", "RoCE v2")
+    ill: Mapping[str, int] = field(default_factory=dict)
+    stored: str | None = None
 
     def uevent(self) -> str:
         """Return what its PCI function says."""
@@ -79,6 +82,7 @@ class Nic:
     statistics: Mapping[str, int] = field(default_factory=dict)
     rises: Mapping[str, int] = field(default_factory=dict)
     celsius: float = 44.5
+    fec: str = "RS"
 
     def module(self) -> str:
         """Return what its module says."""

@@ -213,6 +213,29 @@ def down() -> Node:
     return change_nic(node, "rail7", running=False)
 
 
+def no_fec() -> Node:
+    """Rails of 200 Gb/s, of which one was set to go without error correction for a test, and stayed.
+
+    What the adapters say has the shape of the well nodes' here.
+    """
+    node = roce()
+    cards = {"hca_type": "MT4123", "pci_id": "15B3:101B", "firmware": "20.43.2026"}
+    for n in range(RAILS):
+        node = change(node, f"mlx5_{n}", rate="HDR", board="MT_0000000223", whole=not n, **cards)
+        node = change_nic(node, f"rail{n}", speed=200000)
+    return change_nic(node, "rail3", fec="Off")
+
+
+def adapter_error() -> Node:
+    """An adapter's firmware told of an error days ago; another's new firmware waits for a reset.
+
+    The driver cannot recover what `fw` reports, so that it stands; the kernel's ring has lost it.
+    """
+    node = change(infiniband(), "mlx5_0", whole=True)
+    node = change(node, "mlx5_3", ill={"fw": 1})
+    return change(node, "mlx5_6", stored="28.45.1020")
+
+
 HEALTHY: Mapping[str, Callable[[], Node]] = {
     "h100-rails-infiniband": partial(infiniband, whole=True),
     "h100-rails-roce": partial(roce, whole=True),
@@ -231,4 +254,6 @@ SICK: Mapping[str, Callable[[], Node]] = {
     "rail-memlock": locked,
     "rail-acs-redirect": redirected,
     "rail-down": down,
+    "rail-no-fec": no_fec,
+    "rail-adapter-error": adapter_error,
 }
