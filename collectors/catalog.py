@@ -28,6 +28,7 @@ from collectors.host import (
     descriptors,
     disks,
     governor,
+    held,
     holders,
     lustre,
     memlock,
@@ -105,6 +106,7 @@ FAST_S, MINUTE_S, FIVE_MINUTES_S, SLOW_S = 10.0, 60.0, 300.0, 600.0
 SOURCES: tuple[Source, ...] = (
     source(processes.collect),
     source(blocked.collect),
+    source(held.collect),
     source(holders.collect),
     source(running.collect),
     source(expected.collect, period_s=SLOW_S),

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from collectors.facts.observation import Observation
+
 OwnerKind = Literal["slurm", "kubernetes", "docker", "podman", "user", "service", "none"]
 
 
@@ -37,11 +39,15 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     fd_limit: int | None = None
 
 
-class HeldDevices(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer to `holders`; `unseen` processes could not be looked at."""
+class HeldDevices(Observation, frozen=True, kw_only=True):
+    """The whole answer to `holders`; `unseen` processes could not be looked at.
+
+    `devices` counts /dev/nvidiaN: without one nobody is asked.
+    """
 
     holders: tuple[Held, ...] = ()
     unseen: int = 0
+    devices: int = 0
 
 
 # 0::/system.slice/slurmstepd.scope/job_88123/step_0/user/task_0         (v2)

@@ -10,7 +10,6 @@ from collectors.facts.wanted import Wanted
 from collectors.host.processes import TICKS_S
 from collectors.node.protocol import Node
 
-DEVICES = "/dev/nvidia[0-9]*"
 MOST_ENVIRONS = 256
 
 
@@ -47,26 +46,15 @@ class GpuHolders(Observation, frozen=True, kw_only=True):
     environ_missing: Missing | None = None
 
 
-async def collect(node: Node, wanted: Wanted) -> GpuHolders | Missing:
-    """Ask the reader who holds the devices, and for the environment of those who do."""
+async def collect(node: Node, wanted: Wanted, held: HeldDevices | Missing) -> GpuHolders | Missing:
+    """Ask for the environment of those who hold the devices."""
     del wanted
-    seen = await node.files(names=(DEVICES,))
-    if isinstance(seen, Missing):
-        return seen
-    devices = len(seen.names(DEVICES))
-    if not devices:
-        return GpuHolders(devices=0)
-    answer = await node.ask("holders", deadline_s=5.0)
-    if isinstance(answer, Missing):
-        return answer
-    try:
-        held = msgspec.convert(answer, HeldDevices)
-    except msgspec.ValidationError as problem:
-        return Missing(what="holders", cause=Cause.GARBLED, detail=str(problem))
+    if isinstance(held, Missing):
+        return held
     environs = await _environs(node, held)
     known = {} if isinstance(environs, Missing) else environs
     return GpuHolders(
-        devices=devices,
+        devices=held.devices,
         holders=tuple(join(entry, known.get(str(entry.pid), {})) for entry in held.holders),
         unseen=held.unseen,
         environ_missing=environs if isinstance(environs, Missing) else None,

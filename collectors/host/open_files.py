@@ -5,7 +5,6 @@ import msgspec
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Held, HeldDevices, owner
 from collectors.facts.wanted import Wanted
-from collectors.host.holders import DEVICES
 from collectors.node.protocol import Node
 
 MOST_PROCESSES = 256
@@ -30,25 +29,15 @@ class OpenFiles(Observation, frozen=True, kw_only=True):
     files: tuple[OpenFile, ...] = ()
 
 
-async def collect(node: Node, wanted: Wanted) -> OpenFiles | Missing:
-    """Ask who holds a GPU, then what those have open."""
+async def collect(node: Node, wanted: Wanted, held: HeldDevices | Missing) -> OpenFiles | Missing:
+    """Ask what those who hold a GPU have open."""
     del wanted
-    seen = await node.files(names=(DEVICES,))
-    if isinstance(seen, Missing):
-        return seen
-    if not (devices := len(seen.names(DEVICES))):
-        return OpenFiles(devices=0)
-    answer = await node.ask("holders", deadline_s=5.0)
-    if isinstance(answer, Missing):
-        return answer
-    try:
-        held = msgspec.convert(answer, HeldDevices).holders
-    except msgspec.ValidationError as problem:
-        return Missing(what="holders", cause=Cause.GARBLED, detail=str(problem))
-    outside = [entry for entry in held if owner(entry.cgroup).container is None][:MOST_PROCESSES]
+    if isinstance(held, Missing):
+        return held
+    outside = [one for one in held.holders if owner(one.cgroup).container is None]
     if not outside:
-        return OpenFiles(devices=devices)
-    return await _opened(node, devices, outside)
+        return OpenFiles(devices=held.devices)
+    return await _opened(node, held.devices, outside[:MOST_PROCESSES])
 
 
 async def _opened(node: Node, devices: int, held: list[Held]) -> OpenFiles | Missing:

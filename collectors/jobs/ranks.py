@@ -6,14 +6,12 @@ from typing import Any
 
 import msgspec
 
-from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Held, HeldDevices, owner
 from collectors.facts.processes import Process, ProcessTable
 from collectors.facts.wanted import Wanted
 from collectors.node.protocol import Node
 
-DEVICES = "/dev/nvidia[0-9]*"
 MOST_RANKS = 256
 
 # Without a GPU, ranks are sought among those whose name is an interpreter's or PyTorch's.
@@ -60,20 +58,17 @@ def job_of(rank: Rank) -> str:
 
 
 async def collect(
-    node: Node, wanted: Wanted, processes: ProcessTable | Missing
+    node: Node, wanted: Wanted, processes: ProcessTable | Missing, holding: HeldDevices | Missing
 ) -> LocalRanks | Missing:
     """Ask for the environment of those who hold a GPU, else of what may be a rank."""
     del wanted
     if isinstance(processes, Missing):
         return processes
-    seen = await node.files(names=(DEVICES,))
-    if isinstance(seen, Missing):
-        return seen
+    if isinstance(holding, Missing):
+        return holding
     table = {one.pid: one for one in processes.processes}
-    held = await _held(node, seen)
-    if isinstance(held, Missing):
-        return held
-    pids = list(held) if seen.names(DEVICES) else _likely(table)
+    held = {entry.pid: entry for entry in holding.holders}
+    pids = list(held) if holding.devices else _likely(table)
     environs = await _environs(node, pids[:MOST_RANKS])
     if isinstance(environs, Missing):
         return environs
@@ -90,18 +85,6 @@ async def _environs(node: Node, pids: list[int]) -> dict[int, dict[str, str]] | 
         return msgspec.convert(answer, dict[int, dict[str, str]], strict=False)
     except msgspec.ValidationError as problem:
         return Missing(what="environ", cause=Cause.GARBLED, detail=str(problem))
-
-
-async def _held(node: Node, seen: Files) -> dict[int, Held] | Missing:
-    if not seen.names(DEVICES):
-        return {}
-    answer = await node.ask("holders", deadline_s=5.0)
-    if isinstance(answer, Missing):
-        return answer
-    try:
-        return {entry.pid: entry for entry in msgspec.convert(answer, HeldDevices).holders}
-    except msgspec.ValidationError as problem:
-        return Missing(what="holders", cause=Cause.GARBLED, detail=str(problem))
 
 
 def _likely(table: Mapping[int, Process]) -> list[int]:

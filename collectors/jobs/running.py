@@ -72,7 +72,7 @@ class JobsOnNode(Observation, frozen=True, kw_only=True):
 
 
 async def collect(
-    node: Node, wanted: Wanted, table: ProcessTable | Missing
+    node: Node, wanted: Wanted, table: ProcessTable | Missing, holding: HeldDevices | Missing
 ) -> JobsOnNode | Missing:
     """Ask the sources that are used here; twice where an owner is in no answer.
 
@@ -81,7 +81,8 @@ async def collect(
     if isinstance(table, Missing):
         return table
     daemons = {DAEMONS[one.comm] for one in table.processes if one.comm in DAEMONS}
-    held = await _held(node)
+    # None where that cannot be seen: GpuHolders tells why.
+    held = () if isinstance(holding, Missing) else holding.holders
     claimed = {kind for kind, _ in _claims(held)}
     used = [name for name in ASK if name in claimed or name in daemons]
     first = await _ask(node, used, daemons)
@@ -98,10 +99,7 @@ async def collect(
 
 
 async def _held(node: Node) -> tuple[Held, ...]:
-    """Return who has a GPU open; none where that cannot be seen: GpuHolders tells why."""
-    seen = await node.files(names=("/dev/nvidia[0-9]*",))
-    if isinstance(seen, Missing) or not seen.texts:
-        return ()
+    """Return who has a GPU open now."""
     answer = await node.ask("holders", deadline_s=5.0)
     if isinstance(answer, Missing):
         return ()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.owner import Held, Owner
 from collectors.facts.wanted import Wanted
+from collectors.host import held as open_devices
 from collectors.host.holders import GpuHolders, Holder, collect, join
 from tests.recording import recorded
 
@@ -31,7 +32,12 @@ def held(pid: int, cgroup: str, *devices: str) -> dict[str, Any]:
 
 
 def ask(tmp_path: Path, files: dict[str, str], *answers: dict[str, Any]) -> GpuHolders | Missing:
-    return asyncio.run(collect(recorded(tmp_path, files=files, answers=answers), Wanted()))
+    node = recorded(tmp_path, files=files, answers=answers)
+
+    async def look() -> GpuHolders | Missing:
+        return await collect(node, Wanted(), await open_devices.collect(node, Wanted()))
+
+    return asyncio.run(look())
 
 
 def holders(*entries: dict[str, Any], unseen: int = 0) -> dict[str, Any]:

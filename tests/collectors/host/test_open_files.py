@@ -8,8 +8,9 @@ import pytest
 
 from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
-from collectors.host import open_files
+from collectors.host import held, open_files
 from collectors.host.open_files import OpenFile, OpenFiles
+from collectors.node.protocol import Node
 from tests.recording import recorded
 
 DOCKER = f"0::/system.slice/docker-{'5a' * 32}.scope\n"
@@ -30,10 +31,14 @@ def holder(
     }
 
 
+async def look(node: Node) -> OpenFiles | Missing:
+    return await open_files.collect(node, Wanted(), await held.collect(node, Wanted()))
+
+
 def collected(tmp_path: Path, *answers: dict[str, Any]) -> OpenFiles | Missing:
     """Collect on a node with one GPU."""
     node = recorded(tmp_path, files={"/dev/nvidia0": ""}, answers=answers)
-    return asyncio.run(open_files.collect(node, Wanted()))
+    return asyncio.run(look(node))
 
 
 def test_what_the_processes_on_gpus_write(tmp_path: Path) -> None:
@@ -50,7 +55,7 @@ def test_what_the_processes_on_gpus_write(tmp_path: Path) -> None:
 
 def test_a_node_without_gpu(tmp_path: Path) -> None:
     """Nobody is asked."""
-    seen = asyncio.run(open_files.collect(recorded(tmp_path), Wanted()))
+    seen = asyncio.run(look(recorded(tmp_path)))
 
     assert OpenFiles(devices=0) == seen
 

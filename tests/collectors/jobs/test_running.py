@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collectors.facts.answers import Output
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
+from collectors.host import held as open_devices
 from collectors.host import processes
 from collectors.jobs.running import (
     JobProcess,
@@ -181,7 +182,11 @@ def look(folder: Path) -> JobsOnNode | Missing:
     node = Recorded(folder)
 
     async def run() -> JobsOnNode | Missing:
-        return await collect(node, Wanted(), await processes.collect(node, Wanted()))
+        table, holding = (
+            await processes.collect(node, Wanted()),
+            await open_devices.collect(node, Wanted()),
+        )
+        return await collect(node, Wanted(), table, holding)
 
     return asyncio.run(run())
 

@@ -12,7 +12,7 @@ import pytest
 
 from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
-from collectors.host import processes
+from collectors.host import held, processes
 from collectors.jobs import node_reason
 from collectors.jobs.running import JobsOnNode, collect
 from collectors.node.live import Live
@@ -153,7 +153,8 @@ def look(cluster: Cluster, **tools: str) -> JobsOnNode | Missing:
         node = Live(tools={"scontrol": str(cluster.scontrol), **tools})
         try:
             table = await processes.collect(node, Wanted())
-            return await collect(node, Wanted(sample_s=0.1), table)
+            holding = await held.collect(node, Wanted())
+            return await collect(node, Wanted(sample_s=0.1), table, holding)
         finally:
             await node.close()
 
