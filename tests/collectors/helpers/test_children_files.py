@@ -87,3 +87,17 @@ def test_the_end_of_a_log_of_ten_gigabytes_has_no_number(tmp_path: Path) -> None
         "skipped_bytes": (10 << 30) - len(end) + 1,
     }
     assert (expected, True) == (got, used_s < 1.0)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["lib/libcuda.so.*", "lib/lib*", "lib/.h*", "lib/*", "none/lib*", "l?b/libcuda.so"]
+)
+def test_names_are_those_that_glob_gives(tmp_path: Path, pattern: str) -> None:
+    """A folder is listed once for all patterns; what matches is what it always was."""
+    (tmp_path / "lib").mkdir()
+    for name in ("libcuda.so", "libcuda.so.1", "libcuda.so.580.95.05", "libc.so.6", ".hidden"):
+        (tmp_path / "lib" / name).touch()
+    got = files("/", [], [f"{tmp_path}/{pattern}", f"{tmp_path}/lib/libcuda.so.1"], 100)["texts"]
+
+    expected = {*glob.glob(f"{tmp_path}/{pattern}"), f"{tmp_path}/lib/libcuda.so.1"}
+    assert expected == set(got)
