@@ -185,3 +185,29 @@ def test_the_kernel_tells_of_a_link_that_goes_down_and_up(space: str) -> None:
         [count - downs[0] for count in downs],
         told[-1][1],
     )
+
+
+WAIT = """
+import json, sys, time
+from collectors.helpers.children.links import links
+links()
+print("watching", flush=True)
+began = time.monotonic()
+while seen := links(wait_s=60)["interfaces"]["near"]["carrier"]:
+    pass
+print(json.dumps([seen, time.monotonic() - began < 30.0]), flush=True)
+"""
+
+
+@pytest.mark.root
+@pytest.mark.tool("ip")
+def test_who_waits_is_woken_by_the_kernel(space: str) -> None:
+    """The answer comes with the carrier's loss, and not with the end of the wait."""
+    argv = ("ip", "netns", "exec", space, sys.executable, "-c", WAIT)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stdout is not None
+        waiting.stdout.readline()
+        subprocess.run(("ip", "-n", space, "link", "set", "far", "down"), check=True)
+        told = json.loads(waiting.stdout.readline())
+
+    assert [False, True] == told
