@@ -14,7 +14,10 @@ from subprocess import PIPE, STDOUT, Popen, TimeoutExpired, run
 from typing import Self
 
 HERE = Path(__file__).parent
-TOOLS = ("ibping", "ibstat", "perfquery", "sminfo", "smpquery", "ibnetdiscover")
+TOOLS = (
+    *("ibping", "ibstat", "perfquery", "sminfo", "smpquery", "ibnetdiscover"),
+    "ibportstate",
+)
 # Names of the abstract sockets; several fabrics live beside one another on a machine.
 NUMBERS = itertools.count(1)
 PATIENCE_S = 20.0
@@ -98,6 +101,29 @@ class Fabric:
         said = self.tool(host, "perfquery")
         hit = re.search(rf"^{counter}:\.+(\d+)$", said, re.MULTILINE)
         return int(hit[1]) if hit else None
+
+    def limit(self, host: str, what: str, value: int) -> None:
+        """Let a node's link be no better: *what* is `width` or `espeed`, as `ibportstate` has them.
+
+        ibsim takes the best that both ends allow when the second end is set, so that both are.
+        """
+        said = self.tool("manager", "ibnetdiscover")
+        switch = re.search(r'"leaf" base port 0 lid (\d+)', said)
+        port = re.search(rf'^\[(\d+)\].*# "{host}" lid', said, re.MULTILINE)
+        assert switch is not None
+        assert port is not None
+        for lid, number in ((str(self.lid(host)), "1"), (switch[1], port[1])):
+            self.tool("manager", "ibportstate", lid, number, what, str(value))
+
+    def link(self, host: str) -> tuple[str, str]:
+        """Return width and speed of a lane that a node's port has now, as `ibportstate` reads."""
+        said = self.tool("manager", "ibportstate", str(self.lid(host)), "1")
+        hits = (
+            re.search(rf"^Link{field}Active:\.+(.+)$", said, re.MULTILINE)
+            for field in ("Width", "SpeedExt")
+        )
+        width, speed = (hit[1] if hit else "" for hit in hits)
+        return width, speed
 
     def wait(self, host: str, state: str) -> None:
         """Wait until a node's port is in a state, as `ibstat` prints it."""
