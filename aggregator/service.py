@@ -10,6 +10,7 @@ import msgspec
 from aggregator import credentials
 from aggregator.api.bounds import Bounds
 from aggregator.fleet.leases import Limits
+from aggregator.fleet.ping_servers import PingServers
 from aggregator.settings import Place
 from aggregator.store.protocol import Store
 from aggregator.store.records import Arrival, Token
@@ -56,6 +57,7 @@ class Aggregator:
         self.tallies = Tallies()
         self._tokens: dict[str, Token] = {}
         self._stages: dict[str, Stages] = {}
+        self._servers = PingServers()
 
     async def start(self) -> None:
         """Take up what survived the restart."""
@@ -95,13 +97,20 @@ class Aggregator:
                 del self._tokens[known]
 
     def heard(self, arrivals: Sequence[Arrival], received: float) -> None:
-        """Remember how old the stages of a node are by its newest heartbeat."""
+        """Remember how old a node's stages are by its newest heartbeat, and whether it serves."""
         for one in arrivals:
+            if one.whole:
+                self._servers.heard(one.node, one.gauges, one.sent, received)
             last = self._stages.get(one.node)
             if one.stages_s and (last is None or one.sent >= last.sent):
                 if len(self._stages) >= KNOWN:
                     self._stages.clear()
                 self._stages[one.node] = Stages(one.sent, received, one.stages_s)
+
+    def serving(self, arrivals: Sequence[Arrival], now: float) -> dict[str, tuple[str, ...]]:
+        """Return where the peers serve pings for whom the newest heartbeat of a batch asks."""
+        beats = [one for one in arrivals if one.peers]
+        return self._servers.of(max(beats, key=lambda one: one.sent).peers, now) if beats else {}
 
     def stages_of(self, node: str, now: float) -> dict[str, float]:
         """Return how old each stage is now; none until a heartbeat came since the start."""

@@ -37,9 +37,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     (node, boot_id, sequence) is its identity: the same one twice counts once. `sent` is the node's
     wall clock, epoch seconds; the receiver keeps its own time of receipt. A heartbeat carries
-    nothing more than `verdict` and `stages_s`, by stage the seconds since its oldest source was
-    looked at; a change the findings that appeared or changed, and what cleared; a
-    snapshot the whole diagnosis, the parts, versions and gauges.
+    nothing more than `verdict`, `stages_s`, by stage the seconds since its oldest source was
+    looked at, and `peers`, the nodes of whose ping servers it asks; a change the findings that
+    appeared or changed, and what cleared; a snapshot the whole diagnosis, the parts, versions and
+    gauges.
     """
 
     schema: str = SCHEMA
@@ -60,16 +61,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     versions: dict[str, str] = {}
     gauges: dict[str, float] = {}
     stages_s: dict[str, float] = {}
+    peers: tuple[str, ...] = ()
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer to a batch, sent after it is on disk.
 
     `rejected` names lines (from 0) that will never be accepted, each with its reason: the node
-    drops and counts them. `paused` tells that all acting is to stop.
+    drops and counts them. `paused` tells that all acting is to stop. `serving` are by node the RDMA
+    devices on which its server for pings runs, of the `peers` asked for whose own agent said so.
     """
 
     accepted: int = 0
     duplicates: int = 0
     rejected: dict[int, str] = {}
     paused: bool = False
+    serving: dict[str, tuple[str, ...]] = {}

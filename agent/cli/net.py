@@ -25,7 +25,8 @@ from collectors.facts.wanted import Wanted
 from collectors.host.holders import GpuHolders
 from collectors.jobs.running import JobsOnNode
 from collectors.network.ibping import IbPings
-from collectors.network.tcp import TcpAnswers
+from collectors.network.peers import Probe
+from collectors.network.tcp import TcpAnswer, TcpAnswers
 from collectors.network.topology import Cable, discover
 from collectors.node.protocol import Node
 from diagnostics.catalog import NETWORK
@@ -38,6 +39,7 @@ MEASURES = ("network.bandwidth",)
 # Ten pings that get no answer take six seconds, a TCP connection two.
 PEER_S, LEAST_S = 15.0, 60.0
 BANDWIDTH_S = 900.0
+Answer = Probe | TcpAnswer
 REMEMBERED: tuple[type[Observation], ...] = (IbPings, TcpAnswers)
 
 
@@ -223,14 +225,19 @@ async def _remembering(
     if isinstance(seen, Missing):
         return seen
     field = "probes" if isinstance(seen, IbPings) else "answers"
-    known = {
-        (one.peer, one.target): one.answered_s + age_s
-        for one in getattr(before, field)
-        if one.answered_s is not None
-    }
+    known = {(one.peer, one.target): one for one in getattr(before, field)}
     now = [
-        msgspec.structs.replace(one, answered_s=known.get((one.peer, one.target)))
-        for one in getattr(seen, field)
+        _known_before(one, known.get((one.peer, one.target)), age_s) for one in getattr(seen, field)
     ]
     marked: Observation = msgspec.structs.replace(seen, **{field: tuple(now)})
     return marked
+
+
+def _known_before(now: Answer, before: Answer | None, age_s: float) -> Answer:
+    """Return what was answered now with what the agent knows: when it last was, who serves."""
+    if before is None:
+        return now
+    last = None if before.answered_s is None else before.answered_s + age_s
+    if isinstance(now, Probe) and isinstance(before, Probe):
+        return msgspec.structs.replace(now, answered_s=last, serves=before.serves)
+    return msgspec.structs.replace(now, answered_s=last)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agent.daemon.confirmed import Confirmed
 from collectors.catalog import Source
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
@@ -32,6 +33,8 @@ IDLE_S = 10.0
 # A turn missed by more than this, by a suspended host or a clock that was set, is left out.
 LATE_S = 5.0
 MOST_KEPT = 4096
+# Of whose ping servers the aggregator is asked: those probed last, as many as it answers.
+MOST_ASKED = 64
 
 Answer = Probe | FullSize | TcpAnswer
 Key = tuple[str, str, str]
@@ -56,6 +59,13 @@ class Probing:
         self._allowed: float | None = None
         self._held: Missing | None = None
         self._done = 0.0
+        self.confirmed = Confirmed(node.monotonic)
+
+    def asked(self) -> tuple[str, ...]:
+        """Return the peers that were pinged over InfiniBand last, the newest first."""
+        names = {peer.name for peer in self._wanted().peers}
+        pinged = (name for tool, name, _ in reversed(self._kept) if tool == "ibping")
+        return tuple(name for name in dict.fromkeys(pinged) if name in names)[:MOST_ASKED]
 
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return *sources* with those of probes as ones that show what is kept."""
@@ -186,7 +196,14 @@ class Probing:
         if not any(ibping.target(peer) for peer in wanted.peers):
             return IbPings()
         shown = self._shown("ibping")
-        return shown if isinstance(shown, Missing) else IbPings(probes=tuple(shown))
+        if isinstance(shown, Missing):
+            return shown
+        return IbPings(probes=tuple(map(self._confirmed, shown)))
+
+    def _confirmed(self, probe: Probe) -> Probe:
+        """Return the probe with the peer's own word of its server, which counts more than ours."""
+        serves = self.confirmed.serves(probe.peer, probe.rail)
+        return probe if serves is None else msgspec.structs.replace(probe, serves=serves)
 
     async def _pings(self, node: Node, wanted: Wanted) -> Pings | Missing:
         del node

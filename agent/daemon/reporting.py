@@ -13,7 +13,7 @@ from agent.daemon.log import Log
 from agent.daemon.walker import Walk
 from agent.outbox import reports
 from agent.outbox.folder import Disk
-from agent.outbox.sender import Sender
+from agent.outbox.sender import Answer, Sender
 from agent.outbox.spool import Spool
 from agent.outbox.store import Limits
 from agent.settings.load import Report
@@ -43,7 +43,7 @@ class Reporting:
             credential=lambda: self.enrolment.credential,
             renew=self._renew,
             tls=tls,
-            on_paused=self._pause,
+            on_answer=self._answered,
             say=self._say,
         )
         self._about: reports.About | None = None
@@ -52,7 +52,17 @@ class Reporting:
         self._walk: Walk | None = None
         self._whole_at: float | None = None
         self._problem: str | None = None
+        self._peers: Callable[[], tuple[str, ...]] = tuple
+        self._on_serving: Callable[[Mapping[str, tuple[str, ...]]], None] = lambda _: None
         self.paused = False
+
+    def ask_of(
+        self,
+        peers: Callable[[], tuple[str, ...]],
+        told: Callable[[Mapping[str, tuple[str, ...]]], None],
+    ) -> None:
+        """Ask with each heartbeat where *peers* serve pings, and give the answers to *told*."""
+        self._peers, self._on_serving = peers, told
 
     async def _renew(self) -> bool:
         """Get another credential; who did not know the old one may know nothing of the node."""
@@ -68,7 +78,13 @@ class Reporting:
         self._problem = None if line.endswith("accepted again") else line
         self._log.warning("delivery", said=line)
 
-    def _pause(self, paused: bool) -> None:  # noqa: FBT001 - the sender's own form of it
+    def _answered(self, answer: Answer) -> None:
+        """Take what an answer says beside the reports; one without a receipt says nothing."""
+        if answer.paused is not None:
+            self._pause(paused=answer.paused)
+            self._on_serving(answer.serving)
+
+    def _pause(self, *, paused: bool) -> None:
         if paused != self.paused:
             self._log.warning("acting_paused" if paused else "acting_allowed")
         self.paused = paused
@@ -94,7 +110,9 @@ class Reporting:
             if self._about is not None:
                 now = self._node.now()
                 self._spool.put(
-                    reports.heartbeat(self._about, self._verdict, now, self._stages())
+                    reports.heartbeat(
+                        self._about, self._verdict, now, self._stages(), self._peers()
+                    )
                 )
             await self._node.sleep(HEARTBEAT_S)
 

@@ -93,6 +93,8 @@ class Service:
         self._hup = asyncio.Event()
         self._releasing = Releasing(parts.node, parts.keeping)
         self._probing = Probing(parts.node, self._wanted)
+        if parts.reporting is not None:
+            parts.reporting.ask_of(self._probing.asked, self._probing.confirmed.told)
         sources = self._probing.behind(parts.sources)
         if parts.past is not None:
             sources = parts.past.runs.behind(sources)

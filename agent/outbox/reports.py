@@ -87,10 +87,18 @@ def _spoke(diagnosis: Mapping[str, Any]) -> set[str]:
 
 
 def heartbeat(
-    about: About, verdict: str, sent: float, stages_s: Mapping[str, float] | None = None
+    about: About,
+    verdict: str,
+    sent: float,
+    stages_s: Mapping[str, float] | None = None,
+    peers: tuple[str, ...] = (),
 ) -> Report:
-    """Return the report that says no more than that the node lives, how it is, and looks."""
-    return _report(about, sent, kind="heartbeat", verdict=verdict, stages_s=dict(stages_s or {}))
+    """Return the report that says no more than that the node lives, how it is, and looks.
+
+    *peers* are those of whose ping servers the receipt shall tell.
+    """
+    stages = dict(stages_s or {})
+    return _report(about, sent, kind="heartbeat", verdict=verdict, stages_s=stages, peers=peers)
 
 
 def change(

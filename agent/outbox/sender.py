@@ -5,7 +5,7 @@ import random
 import ssl
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 import aiohttp
@@ -57,13 +57,15 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one batch; `wait_s` is what the server asked for.
 
-    `unknown`: the credential is none that the server knows, or no longer.
+    `unknown`: the credential is none that the server knows, or no longer. `paused` and `serving`
+    are the receipt's, None and empty without one.
     """
 
     result: Result
     detail: str = ""
     rejected: int = 0
     paused: bool | None = None
+    serving: Mapping[str, tuple[str, ...]] = {}
     wait_s: float = 0.0
     unknown: bool = False
 
@@ -77,8 +79,8 @@ class Sender:
 
     *credential* gives the bearer token anew for each batch, so that it can rotate; *renew* is asked
     where the server does not know it, and says whether there is another now. *say* gets one
-    line when delivery begins to fail, for each new reason, and when it works again; *on_paused*
-    what each receipt says of acting.
+    line when delivery begins to fail, for each new reason, and when it works again; *on_answer*
+    each answer, for what it says beside.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Sender:
         credential: Callable[[], str],
         renew: Callable[[], Awaitable[bool]] = _never,
         tls: ssl.SSLContext | None = None,
-        on_paused: Callable[[bool], None] = lambda _: None,
+        on_answer: Callable[[Answer], None] = lambda _: None,
         say: Callable[[str], None] = lambda _: None,
         clock: Clock | None = None,
     ) -> None:
@@ -98,7 +100,7 @@ class Sender:
         self._credential = credential
         self._renew = renew
         self._tls = tls
-        self._on_paused = on_paused
+        self._on_answer = on_answer
         self._say = say
         self._clock = clock or Clock()
         self._failures = 0
@@ -121,8 +123,7 @@ class Sender:
     async def _deliver(self, session: aiohttp.ClientSession, batch: Batch) -> float:
         """Send one batch and settle it; return the seconds until the next."""
         answer = await self._post(session, batch)
-        if answer.paused is not None:
-            self._on_paused(answer.paused)
+        self._on_answer(answer)
         if answer.result == "accepted":
             await self._accepted(batch, answer)
             return max(GAP_S, answer.wait_s)
@@ -233,7 +234,13 @@ def _receipt(text: bytes, count: int) -> Answer:
     if receipt.accepted + receipt.duplicates + rejected != count:
         return Answer(result="failed", detail="the receipt does not account for all reports")
     why = next(iter(receipt.rejected.values()), "")[:200]
-    return Answer(result="accepted", detail=why, rejected=rejected, paused=receipt.paused)
+    return Answer(
+        result="accepted",
+        detail=why,
+        rejected=rejected,
+        paused=receipt.paused,
+        serving=receipt.serving,
+    )
 
 
 def _wait_s(text: str) -> float:

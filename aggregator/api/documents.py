@@ -44,6 +44,7 @@ class Receipt(Document):
     duplicates: int = 0
     rejected: dict[int, str] = {}
     paused: bool = False
+    serving: dict[str, tuple[str, ...]] = {}
 
 
 class Node(Document):

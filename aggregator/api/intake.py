@@ -9,6 +9,7 @@ from itertools import islice
 import msgspec
 
 from aggregator.api import strict
+from aggregator.fleet.ping_servers import named
 from aggregator.store.bodies import pack
 from aggregator.store.records import Arrival, PartSeen
 from aggregator.wire import SCHEMA, Report
@@ -106,6 +107,8 @@ def arrival(line: memoryview, node: str, longest: int) -> Arrival:
         ),
         versions=report.versions,
         stages_s=_stages(report.stages_s),
+        gauges=report.gauges,
+        peers=named(report.peers),
     )
 
 

@@ -47,6 +47,7 @@ async def post(request: web.Request, caller: Token) -> web.Response:
         duplicates=appended.duplicates,
         rejected=taken.rejected,
         paused=aggregator.paused,
+        serving=aggregator.serving(taken.arrivals, received),
     )
     return web.Response(body=_encode(receipt), content_type="application/json")
 

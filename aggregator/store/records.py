@@ -11,7 +11,8 @@ Role = Literal["node", "viewer", "operator", "admin", "join"]
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """One report as it came; `body` is its JSON, zstd, None for a heartbeat.
 
-    `stages_s` is not stored: the next heartbeat, 30 s later, has it anew.
+    `stages_s`, `gauges` and `peers` are not stored: the next heartbeat, 30 s later, or the next
+    snapshot, five minutes later, has them anew.
     """
 
     node: str
@@ -31,6 +32,8 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple["PartSeen", ...] = ()
     versions: Mapping[str, str] = {}
     stages_s: Mapping[str, float] = {}
+    gauges: Mapping[str, float] = {}
+    peers: tuple[str, ...] = ()
 
 
 class PartSeen(msgspec.Struct, frozen=True, kw_only=True, order=True):

@@ -153,6 +153,15 @@ def test_the_agent_understands_an_older_and_a_newer_aggregator(
 
 
 @releases
+async def test_an_older_agent_is_told_of_no_ping_servers(box: Box, release: Path) -> None:
+    """Who asks for no peers gets the receipt of before; an older receipt tells of no servers."""
+    receipt = (await post(box, reports(release)))[1]
+    read = sender._receipt(json.dumps(answers(release)["receipt"]).encode(), 5)
+
+    assert (False, {}) == ("serving" in receipt, read.serving)
+
+
+@releases
 def test_every_field_of_a_receipt_is_still_written(release: Path) -> None:
     """What an older agent looks for in a receipt has its name still."""
     said = answers(release)["receipt"]

@@ -50,10 +50,20 @@ def told(tmp_path: Path, before: Any) -> list[tuple[str, str, str]]:
 
 def test_what_the_agent_saw_before_makes_silence_a_fault(tmp_path: Path) -> None:
     """A peer that the agent of this node has heard, and that is silent now, is a fault."""
-    earlier = Probe(peer="gpu-019", target="13", sent=10, received=10, answered_s=200.0)
+    earlier = Probe(
+        peer="gpu-019", target="13", serves=True, sent=10, received=10, answered_s=200.0
+    )
     before = {IbPings: (IbPings(probes=(earlier,)), 30.0)}
 
     assert [("ib_ping_unreachable", "warning", "gpu-019")] == told(tmp_path, before)
+
+
+def test_what_the_peer_said_of_its_server_counts(tmp_path: Path) -> None:
+    """Where the agent knows that the peer's server has ended, silence is a note again."""
+    earlier = Probe(peer="gpu-019", target="13", sent=10, received=10, answered_s=200.0)
+    before = {IbPings: (IbPings(probes=(earlier,)), 30.0)}
+
+    assert [("ib_ping_unreachable", "info", "gpu-019")] == told(tmp_path, before)
 
 
 def test_without_an_agent_silence_is_a_note(tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Peer, Wanted
 from collectors.network.ibping import IbPings
 from collectors.network.ping import Pings
+from collectors.network.ports import Ports
 from collectors.network.schedule import ROUND_S
 from collectors.network.subnet import SubnetManagers
 from collectors.network.tcp import TcpAnswers
 from collectors.node.recorded import Recorded
+from diagnostics.checks.network.ibping import ibping
 from tests.recording import write
 
 ANSWERED = "10 packets transmitted, 10 received, 0% packet loss, time 0 ms\n"
@@ -203,3 +205,58 @@ async def test_a_node_in_its_own_list_asks_the_others(ours: Node) -> None:
     await run(Allowed(ours, lambda: Wanted(peers=everyone)))
 
     assert {"12", "13", "14"} == {target for _, target in ours.probes}
+
+
+@pytest.mark.parametrize(
+    ("said", "serves", "expected"),
+    [
+        (None, True, "warning"),
+        (None, False, "info"),
+        (("mlx5_0",), False, "warning"),
+        ((), True, "info"),
+    ],
+    ids=["settings alone", "no word at all", "the peer's own word", "the peer's server ended"],
+)
+async def test_the_peers_own_word_counts_before_the_settings(
+    ours: Node,
+    said: tuple[str, ...] | None,
+    serves: bool,  # noqa: FBT001 - a column of the table
+    expected: str,
+) -> None:
+    """Silence of a peer that answered is a warning where its agent, or else the settings, say so.
+
+    Another peer answers all the time, so that this node's end is good.
+    """
+    wanted = Wanted(
+        peers=(
+            Peer(name="gpu-018", lid=12, serves=serves),
+            Peer(name="gpu-019", lid=13, serves=serves),
+        )
+    )
+    probing = Allowed(ours, lambda: wanted)
+    for silent in (set(), {"12"}):
+        ours.silent = silent
+        await probing.probe("", "gpu-018", "")
+        await probing.probe("", "gpu-019", "")
+    if said is not None:
+        probing.confirmed.told({"gpu-018": said})
+
+    seen = await probing.ibpings(ours, wanted)
+
+    assert isinstance(seen, IbPings)
+    ports = Missing(what="ports", cause=Cause.NOT_RECORDED, detail="not asked for")
+    result = ibping.run({IbPings: seen, Ports: ports})
+    assert [expected] == [finding.severity for finding in result.findings]
+
+
+async def test_those_pinged_last_are_asked_for(ours: Node) -> None:
+    """The aggregator is asked of the peers pinged last, the newest first, once each, 64 at most."""
+    peers = [Peer(name=f"gpu-{n}", lid=n, address="192.0.2.1") for n in range(1, 101)]
+    probing = Allowed(ours, lambda: Wanted(peers=tuple(peers)))
+    for peer in (*peers, peers[0]):
+        await probing.probe("", peer.name, "")
+
+    asked = probing.asked()
+
+    assert ["gpu-1", "gpu-100", "gpu-99"] == list(asked[:3])
+    assert (64, 64) == (len(asked), len(set(asked)))

@@ -32,6 +32,7 @@ class Aggregator:
         self.hang_up: Answer = self.accept_unheard
         self.always: Answer = lambda _: None
         self.paused = False
+        self.serving: dict[str, list[str]] = {}
         self.silent: asyncio.Event | None = None
 
     async def post(self, request: web.Request) -> web.StreamResponse:
@@ -56,7 +57,12 @@ class Aggregator:
             self.seen.setdefault(key, line)
         duplicates = len(lines) - accepted
         return web.json_response(
-            {"accepted": accepted, "duplicates": duplicates, "paused": self.paused}
+            {
+                "accepted": accepted,
+                "duplicates": duplicates,
+                "paused": self.paused,
+                "serving": self.serving,
+            }
         )
 
     def accept_unheard(self, lines: list[dict[str, Any]]) -> web.Response:
@@ -102,13 +108,13 @@ class Bench:
         self.pauses: list[float] = []
         self.spans: list[tuple[float, float]] = []
         self.said: list[str] = []
-        self.paused: list[bool] = []
+        self.answered: list[sender.Answer] = []
         self.credential = "first"
         self.sender = Sender(
             spool,
             url=url,
             credential=lambda: self.credential,
-            on_paused=self.paused.append,
+            on_answer=self.answered.append,
             say=self.said.append,
             clock=Clock(sleep=self.sleep, monotonic=Seconds(), uniform=self.uniform),
         )
@@ -359,7 +365,15 @@ async def test_paused_is_handed_on(bench: Bench) -> None:
     bench.server.paused = True
     await bench.put("b")
     await bench.until_empty()
-    assert [False, True] == bench.paused
+    assert [False, True] == [answer.paused for answer in bench.answered]
+
+
+async def test_where_peers_serve_pings_is_handed_on(bench: Bench) -> None:
+    """Each receipt's word of the peers asked for comes with its answer."""
+    bench.server.serving = {"gpu-018": ["mlx5_0"], "gpu-019": []}
+    await bench.put("a")
+    await bench.until_empty()
+    assert [{"gpu-018": ("mlx5_0",), "gpu-019": ()}] == [one.serving for one in bench.answered]
 
 
 async def test_a_change_wakes_the_sender(bench: Bench) -> None:

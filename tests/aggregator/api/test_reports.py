@@ -207,3 +207,35 @@ async def test_body_that_stays(box: Box) -> None:
     viewer = await box.credential("viewer")
     _, history = await box.send("GET", "/v1/nodes/gpu-001/history", viewer)
     assert json.loads(LINE) == history["items"][0]["report"]
+
+
+async def test_a_heartbeat_asks_where_its_peers_serve_pings(box: Box) -> None:
+    """The receipt tells what the peers' own last snapshots said, and of the others nothing."""
+    gauges = {"mlx5_0.ibping_server": 1.0, "mlx5_1.1.rate_gbps": 400.0}
+    peer = await box.credential("node", "gpu-002")
+    told = snapshot(1, node="gpu-002", machine="m-2", parts=(), gauges=gauges)
+    await box.send("POST", PATH, peer, data=lines([told]))
+    asking = report(1, peers=("gpu-002", "gpu-003"))
+    first = (await post(box, lines([asking])))[1]
+    silent = (await post(box, lines([report(2)])))[1]
+    box.now += 601.0
+    late = (await post(box, lines([report(3, peers=("gpu-002",))])))[1]
+
+    assert (
+        {"accepted": 1, "serving": {"gpu-002": ["mlx5_0"]}},
+        {"accepted": 1},
+        {"accepted": 1},
+    ) == (first, silent, late)
+
+
+async def test_the_newest_heartbeat_of_a_batch_asks(box: Box) -> None:
+    """Of many heartbeats that waited only the newest one's question is answered."""
+    for name in ("gpu-002", "gpu-003"):
+        told = snapshot(1, node=name, machine=name, parts=(), gauges={"mlx5_0.ibping_server": 1.0})
+        await box.send("POST", PATH, await box.credential("node", name), data=lines([told]))
+    newest = report(2, peers=("gpu-003",), sent=box.now)
+    older = report(1, peers=("gpu-002",), sent=box.now - 60.0)
+
+    receipt = (await post(box, lines([newest, older])))[1]
+
+    assert {"gpu-003": ["mlx5_0"]} == receipt["serving"]

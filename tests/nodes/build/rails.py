@@ -214,7 +214,7 @@ def down() -> Node:
 
 
 def no_fec() -> Node:
-    """Rails of 200 Gb/s, of which one was set to go without error correction for a test, and stayed.
+    """Rails of 200 Gb/s, of which one was set to go without error correction, and stayed so.
 
     What the adapters say has the shape of the well nodes' here.
     """
