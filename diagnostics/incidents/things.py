@@ -27,20 +27,15 @@ def alike_in(same: Same, cause: Finding, consequence: Finding) -> bool:
 
 def _one_card(cause: Finding, consequence: Finding) -> bool:
     one, other = _names(cause), _names(consequence)
-    return not one or not other or bool(one & other)
+    return bool(one & other)
 
 
 def _names(finding: Finding) -> frozenset[str]:
-    """Return how a card is called: `mlx5_0` of `mlx5_0/1`, and its interfaces; empty for others.
-
-    A port that does not say which interface it has can be that of any.
-    """
+    """Return how a card is called: `mlx5_0` of `mlx5_0/1`, and its interfaces; empty for others."""
     subject = finding.subject
     if subject.kind not in ("nic", "port") or ":" in subject.name:
         return frozenset()
     told = [name for one in finding.evidence for name in one.values.get("netdevs") or ()]
-    if subject.kind == "port" and not told:
-        return frozenset()
     return frozenset({subject.name.partition("/")[0], *map(str, told)})
 
 

@@ -7,6 +7,7 @@ or unseen shows them all the same.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tests.nodes.build.folder import Folder
 from tests.nodes.build.host import Mount
 from tests.nodes.build.network import Nic
 from tests.nodes.build.node import Node
@@ -46,7 +47,15 @@ def _bond(node: Node) -> Node:
         Nic(members[0], speed=25000, pci="0000:e3:00.0"),
         Nic(members[1], running=False, mii="down", pci="0000:e3:00.1"),
     )
-    return replace(node, nics=(*node.nics, bond, *cards))
+    added = (bond, *cards)
+
+    def numbered(folder: Folder) -> None:
+        """Number them where the others are: an interface without is one that came just now."""
+        if any(path.endswith("/ifindex") for path in folder.first.files):
+            for index, nic in enumerate(added, 40):
+                folder.file(f"/sys/class/net/{nic.name}/ifindex", str(index))
+
+    return replace(node, nics=(*node.nics, *added)).also(numbered)
 
 
 def _clock(node: Node) -> Node:
