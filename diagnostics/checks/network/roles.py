@@ -160,6 +160,20 @@ def rails(ports: Sequence[Port], tree: PciTree | Missing) -> tuple[Port, ...]:
     return tuple(port for port in able if (port.rate_gbps or 0) == fastest)
 
 
+def beside(address: str, ports: Sequence[Port], tree: PciTree | Missing) -> tuple[str, ...]:
+    """Return the ports for a job's data below the switch of the GPU at *address*.
+
+    Where no switch is shared it is those on its NUMA node; without any known, none.
+    """
+    gpu = None if isinstance(tree, Missing) else tree.at(address)
+    if isinstance(tree, Missing) or gpu is None:
+        return ()
+    cards = [(port, tree.at(port.pci or "")) for port in rails(ports, tree)]
+    near = [port.name for port, card in cards if card is not None and _switch(card, gpu)]
+    told = gpu.numa is not None and gpu.numa >= 0
+    return tuple(near or [p.name for p, card in cards if told and card and card.numa == gpu.numa])
+
+
 def _class(port: Port) -> tuple[str | None, ...]:
     return (port.board_id, port.hca_type, port.link_layer)
 

@@ -5,13 +5,16 @@ from collections.abc import Iterator, Sequence
 from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.gpu.health import GpuHealth
+from collectors.gpu.pcie import PciTree
 from collectors.jobs.flight_recorder import Dump, FlightDumps
 from collectors.jobs.places import RankPlaces
 from collectors.jobs.ranks import LocalRanks, Rank
+from collectors.network.ports import Ports
 from diagnostics.check import check
 from diagnostics.checks.training.of_ranks import (
-    by_minor,
+    Devices,
     clause,
+    devices,
     does,
     here,
     listed,
@@ -26,11 +29,13 @@ FAULTS = ("rank_missing", "nccl_collective_desync")
 
 
 @check("training.flight_recorder", stage="training", faults=FAULTS, proved="recorded")
-def flight_recorder(
+def flight_recorder(  # noqa: PLR0917 - the dumps, and all that is known of the ranks in them
     seen: FlightDumps | Missing,
     ranks: LocalRanks | Missing,
     places: RankPlaces | Missing,
     health: GpuHealth | Missing,
+    ports: Ports | Missing,
+    tree: PciTree | Missing,
 ) -> Iterator[Statement]:
     """No rank is behind the others in a process group, and all called the same operations.
 
@@ -43,12 +48,13 @@ def flight_recorder(
         return
     for missing in seen.unseen:
         yield Unseen(missing=missing, subject=Subject(kind="log", name=missing.what))
-    known = {} if isinstance(ranks, Missing) else {r.pid: r for r in ranks.ranks}
+    local = {} if isinstance(ranks, Missing) else {r.pid: r for r in ranks.ranks}
+    known = devices(health, ports, tree)
     late, other = behind(seen.dumps), differing(seen.dumps)
     for one in late:
         dump = next((d for d in seen.dumps if (d.job, d.rank) == (one.job, one.rank)), None)
-        rank = known.get(dump.pid or 0) if dump else None
-        yield _missing(one, dump, rank, seen, places, health)
+        rank = local.get(dump.pid or 0) if dump else None
+        yield _missing(one, dump, rank, seen, places, known)
     for differs in other:
         yield _desync(differs, seen)
     if not seen.dumps:
@@ -63,9 +69,8 @@ def _missing(  # noqa: PLR0917 - who, by which dump, and all that is known of it
     rank: Rank | None,
     seen: FlightDumps,
     places: RankPlaces | Missing,
-    health: GpuHealth | Missing,
+    known: Devices,
 ) -> Statement:
-    gpus = by_minor(health)
     others = _source(seen, one.job, one.waiting)
     return found(
         "rank_missing",
@@ -80,12 +85,12 @@ def _missing(  # noqa: PLR0917 - who, by which dump, and all that is known of it
                 "operation": one.at,
                 "others_at": one.others_at,
                 "waiting": list(one.waiting)[:64],
-                **values(rank, gpus),
+                **values(rank, known),
             },
         ),
         variant=_variant(one),
         rank=one.rank,
-        here=here(rank, gpus),
+        here=here(rank, known),
         did=_did(one),
         group=f"{one.group} {one.desc}".strip(),
         others=listed(one.waiting),

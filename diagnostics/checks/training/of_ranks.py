@@ -3,16 +3,42 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from collectors.facts.observation import Cause, Missing
+from collectors.facts.pci import function
 from collectors.facts.subject import Subject
 from collectors.gpu.health import GpuHealth, GpuReading
+from collectors.gpu.pcie import PciTree
 from collectors.jobs.places import RankPlaces
 from collectors.jobs.ranks import LocalRanks, Rank, job_of
+from collectors.network.ports import Ports
+from diagnostics.checks.network.roles import beside
 from diagnostics.finding import NotApplicable, Statement, Unseen
 from diagnostics.series.waits import Why, why
 
 NONE_HERE = "no rank of a training job runs on this node"
 SHOWN = 8
+
+
+class Devices(msgspec.Struct, frozen=True):
+    """GPUs by the N of /dev/nvidiaN, and by the same N the ports beside each."""
+
+    gpus: Mapping[int, GpuReading] = {}
+    ports: Mapping[int, tuple[str, ...]] = {}
+
+    def near(self, rank: Rank) -> tuple[str, ...]:
+        """Return the ports beside the GPUs of a rank, each once."""
+        return tuple(dict.fromkeys(n for minor in rank.gpus for n in self.ports.get(minor, ())))
+
+
+def devices(
+    health: GpuHealth | Missing, ports: Ports | Missing, tree: PciTree | Missing
+) -> Devices:
+    """Return what ranks can have: GPUs that answer, and the ports whose cards stand beside them."""
+    gpus = by_minor(health)
+    known = () if isinstance(ports, Missing) else ports.ports
+    return Devices(gpus, {n: beside(function(gpu.key), known, tree) for n, gpu in gpus.items()})
 
 
 def unseen(missing: Missing) -> Statement:
@@ -55,12 +81,14 @@ def subject(number: int, rank: Rank | None) -> Subject:
     )
 
 
-def here(rank: Rank | None, gpus: Mapping[int, GpuReading]) -> str:
-    """Return " (pid 5119, GPU 0000:4e:00.0)", "" for a rank of another node."""
+def here(rank: Rank | None, known: Devices) -> str:
+    """Return " (pid 5119, GPU 0000:4e:00.0, port mlx5_2/1)", "" for a rank of another node."""
     if rank is None:
         return ""
+    gpus = known.gpus
     names = [gpus[minor].key if minor in gpus else f"/dev/nvidia{minor}" for minor in rank.gpus]
-    return f" ({', '.join([f'pid {rank.pid}', *(f'GPU {name}' for name in names)])})"
+    ports = [f"port {name}" for name in known.near(rank)[:SHOWN]]
+    return f" ({', '.join([f'pid {rank.pid}', *(f'GPU {name}' for name in names), *ports])})"
 
 
 def does(rank: Rank | None, places: RankPlaces | Missing) -> Why | None:
@@ -82,9 +110,10 @@ def listed(ranks: Iterable[int]) -> str:
     return f"rank{'' if len(some) == 1 else 's'} {', '.join(map(str, some[:SHOWN]))}{more}"
 
 
-def values(rank: Rank | None, gpus: Mapping[int, GpuReading]) -> dict[str, Any]:
-    """Return rank, process and GPUs as evidence holds them."""
+def values(rank: Rank | None, known: Devices) -> dict[str, Any]:
+    """Return rank, process, GPUs and the ports beside them as evidence holds them."""
     if rank is None:
         return {}
-    pci = [gpus[minor].key for minor in rank.gpus if minor in gpus]
-    return {"pid": rank.pid, "state": rank.state, "gpus": list(rank.gpus), "pci": pci}
+    pci = [known.gpus[minor].key for minor in rank.gpus if minor in known.gpus]
+    own = {"pid": rank.pid, "state": rank.state, "gpus": list(rank.gpus), "pci": pci}
+    return own | {"ports": list(known.near(rank))}

@@ -4,14 +4,18 @@ from collections.abc import Iterator
 
 from collectors.facts.observation import Missing
 from collectors.gpu.health import GpuHealth
+from collectors.gpu.pcie import PciTree
 from collectors.jobs.flight_recorder import FlightDumps
 from collectors.jobs.places import RankPlaces
-from collectors.jobs.ranks import LocalRanks
+from collectors.jobs.ranks import LocalRanks, Rank
 from collectors.jobs.ras import RasStatus
+from collectors.network.ports import Ports
 from diagnostics.check import check
 from diagnostics.checks.training.of_ranks import (
     NONE_HERE,
+    Devices,
     by_minor,
+    devices,
     here,
     numbered,
     subject,
@@ -32,6 +36,8 @@ def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
     dumps: FlightDumps | Missing,
     status: RasStatus | Missing,
     health: GpuHealth | Missing,
+    ports: Ports | Missing,
+    tree: PciTree | Missing,
 ) -> Iterator[Statement]:
     """No rank of a job that stands still does something else than the others.
 
@@ -45,7 +51,7 @@ def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
     if isinstance(local, Missing):
         yield unknown(local)
         return
-    named = _named_by_others(dumps, status)
+    known, named = devices(health, ports, tree), _named_by_others(dumps, status)
     suspects = [job for job in progress.jobs if job.settled]
     if suspects and isinstance(places, Missing):
         yield Unseen(missing=places)
@@ -53,7 +59,8 @@ def ranks(  # noqa: PLR0917 - who stands still, and everything that may say why
         for number, what in sorted(_named(job, local, places, health).items()):
             if job.job in named and what.kind not in ("dead", "stopped"):
                 continue
-            yield _finding(job, number, what, local, health)
+            rank = numbered(local, job.job).get(number)
+            yield _finding(job, number, what, rank, known)
     if not progress.jobs:
         yield NotApplicable(why=NONE_HERE)
     elif all(job.stopped_s is None for job in progress.jobs):
@@ -86,20 +93,17 @@ def _named(
     return gone or odd(numbered(local, job.job), known, by_minor(health))
 
 
-def _finding(
-    job: JobStand, number: int, what: Why, local: LocalRanks, health: GpuHealth | Missing
-) -> Statement:
-    rank, gpus = numbered(local, job.job).get(number), by_minor(health)
+def _finding(job: JobStand, number: int, what: Why, rank: Rank | None, known: Devices) -> Statement:
     return found(
         "rank_missing",
         "critical" if what.kind in ("dead", "stopped", "driver") else "warning",
         subject(number, rank),
         "job {job} waits for rank {rank}{here}: {why}",
-        Evidence(source="/proc", values={"class": what.kind, **values(rank, gpus)}),
+        Evidence(source="/proc", values={"class": what.kind, **values(rank, known)}),
         variant="process",
         job=job.job,
         rank=number,
-        here=here(rank, gpus),
+        here=here(rank, known),
         why=what.words,
         confidence=0.7,
     )

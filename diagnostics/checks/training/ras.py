@@ -5,13 +5,16 @@ from collections.abc import Iterator, Sequence
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.subject import Subject
 from collectors.gpu.health import GpuHealth
+from collectors.gpu.pcie import PciTree
 from collectors.jobs.places import RankPlaces
 from collectors.jobs.ranks import LocalRanks, Rank
 from collectors.jobs.ras import Communicator, Count, Member, RasStatus, Report
+from collectors.network.ports import Ports
 from diagnostics.check import check
 from diagnostics.checks.training.of_ranks import (
-    by_minor,
+    Devices,
     clause,
+    devices,
     does,
     here,
     numbered,
@@ -26,11 +29,13 @@ MOST = 4
 
 
 @check("training.ras", stage="training", faults=("rank_missing",), proved="documented")
-def ras(
+def ras(  # noqa: PLR0917 - the report, and all that is known of the ranks in it
     seen: RasStatus | Missing,
     ranks: LocalRanks | Missing,
     places: RankPlaces | Missing,
     health: GpuHealth | Missing,
+    ports: Ports | Missing,
+    tree: PciTree | Missing,
 ) -> Iterator[Statement]:
     """NCCL reaches every rank of a suspected job, and all launched as many operations.
 
@@ -40,6 +45,7 @@ def ras(
     if isinstance(seen, Missing):
         yield unknown(seen)
         return
+    known = devices(health, ports, tree)
     for report in seen.reports:
         if report.missing is not None and report.missing.cause is Cause.NO_TOOL:
             # NCCL has the service since 2.24, where it is not switched off.
@@ -50,7 +56,7 @@ def ras(
                 missing=report.missing, subject=Subject(kind="job", name=report.job, job=report.job)
             )
             continue
-        told = list(_report(report, ranks, places, health))
+        told = list(_report(report, ranks, places, known))
         yield from told
         if not told:
             yield Well(f"job {report.job}: NCCL reaches all ranks, and none is behind")
@@ -62,9 +68,9 @@ def _report(
     report: Report,
     ranks: LocalRanks | Missing,
     places: RankPlaces | Missing,
-    health: GpuHealth | Missing,
+    known: Devices,
 ) -> Iterator[Statement]:
-    local, gpus = numbered(ranks, report.job), by_minor(health)
+    local = numbered(ranks, report.job)
     by_pid = {rank.pid: rank for rank in local.values()}
     world = next((rank.world for rank in local.values()), None)
     named: set[str] = set()
@@ -88,12 +94,12 @@ def _report(
                         "rank": member.rank,
                         "host": member.host,
                         "gpu": member.gpu,
-                        **values(rank, gpus),
+                        **values(rank, known),
                     },
                 ),
                 variant="ras",
                 who=f"rank {number}" if number is not None else _called(member, communicator),
-                here=here(rank, gpus) if rank else _there(member),
+                here=here(rank, known) if rank else _there(member),
                 did=did,
                 why=clause(does(rank, places)),
                 confidence=0.8,
