@@ -35,9 +35,10 @@ MOST_AT_ONCE = 10
 class Followed:
     """One log as far as it was read."""
 
-    def __init__(self, name: str, known: Knowledge, start: int, at: float) -> None:
+    def __init__(self, name: str, known: Knowledge, start: int, at: float, job: str) -> None:
         self.next = start
         self.at = at
+        self._job = job
         self._reading = Reading(known, name)
         self._blocks: deque[bytes] = deque()
         self._pieces = pieces(self._new())
@@ -57,7 +58,7 @@ class Followed:
 
     def seen(self) -> LogSeen:
         """Return what it said so far."""
-        return self._reading.now()
+        return msgspec.structs.replace(self._reading.now(), job=self._job)
 
 
 class Logs:
@@ -95,20 +96,19 @@ class Logs:
             part = await part_of(node, log, -1 if followed is None else followed.next)
             if isinstance(part, Missing):
                 return part
-            followed = await self._taken(node, key, part, known)
+            followed = await self._taken(node, log, part, known)
             if followed.next >= part.size:
                 break
         if followed is not None:
             followed.at = now
         return None
 
-    async def _taken(
-        self, node: Node, key: tuple[int, int], part: Piece, known: Knowledge
-    ) -> Followed:
+    async def _taken(self, node: Node, log: JobLog, part: Piece, known: Knowledge) -> Followed:
+        key = (log.device, log.inode)
         followed = self._logs.get(key)
         if followed is None or part.start != followed.next:
             # It is new, or became shorter and is read from its end anew.
-            followed = Followed(text_of(part).path, known, part.start, node.monotonic())
+            followed = Followed(text_of(part).path, known, part.start, node.monotonic(), log.job)
             self._logs[key] = followed
         followed.next = part.next
         for _ in followed.take(part.text):

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import msgspec
+
 from agent.knowledge import knowledge
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
@@ -37,13 +39,13 @@ async def collect(node: Node, wanted: Wanted, found: JobLogs | Missing) -> Train
         if isinstance(read, Missing):
             unseen.append(read)
         else:
-            logs.append(await search(node, read, known))
+            logs.append(of_job(await search(node, read, known), path, found))
     for log in mine:
         part = await part_of(node, log)
         if isinstance(part, Missing):
             unseen.append(part)
         else:
-            logs.append(await search(node, text_of(part), known))
+            logs.append(of_job(await search(node, text_of(part), known), log.path, found))
     return TrainingLogs(logs=tuple(logs), unseen=tuple(unseen))
 
 
@@ -52,6 +54,13 @@ def own(wanted: Wanted, found: JobLogs | Missing) -> list[JobLog]:
     if isinstance(found, Missing):
         return []
     return [log for log in found.logs if not log.elsewhere and log.path not in wanted.logs]
+
+
+def of_job(seen: LogSeen, path: str, found: JobLogs | Missing) -> LogSeen:
+    """Return a log with the job that writes it here, where one does."""
+    logs = () if isinstance(found, Missing) else found.logs
+    job = next((log.job for log in logs if log.path == path), None)
+    return msgspec.structs.replace(seen, job=job)
 
 
 def text_of(part: Piece) -> LogText:

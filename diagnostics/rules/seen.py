@@ -15,9 +15,11 @@ class LogSeen(msgspec.Struct, frozen=True, kw_only=True):
     `lines` counts what was read; `first_line` is above 1 where only the end of a long log was.
     `kernel` is what the kernel's own lines say, None where there was none to look at; `hits` is
     what all others say; `rest` is what it ends with where that only repeats itself.
+    `job` is whose output it is, None where no job of this node writes it.
     """
 
     name: str
+    job: str | None = None
     lines: int
     first_line: int = 1
     hits: tuple[Hit, ...] = ()

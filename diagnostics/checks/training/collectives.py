@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from diagnostics.check import check
-from diagnostics.checks.training.judging import Said, Story, finding, nothing
+from diagnostics.checks.training.judging import Said, finding, nothing, stories
 from diagnostics.checks.training.silent import silent
 from diagnostics.finding import Statement
 from diagnostics.rules.fold import Hit
@@ -37,14 +37,13 @@ def collectives(seen: TrainingLogs) -> Iterator[Statement]:
     The rank that reports a timeout is usually the victim: it waits for one that did not come.
     Sequence numbers are compared inside one process group only.
     """
-    story = Story(seen)
-    groups = list(story.of(FAULTS))
-    for told in groups:
+    groups = [(story, told) for story in stories(seen) for told in story.of(FAULTS)]
+    for story, told in groups:
         more, absent = "", []
         if told[0].hit.fault == "nccl_collective_timeout":
             more = _waited(told)
             absent = [said for said in story.said if said.hit.rule in ABSENT]
-            yield from silent(seen, story, told)
+            yield from silent(story, told)
         yield finding(told, story.severity(told), more, absent)
     if not groups:
         yield nothing(seen, "that ranks waited for each other in vain")

@@ -25,10 +25,10 @@ def subject(log: LogSeen, hits: Sequence[Hit] = ()) -> Subject:
     """Return the rank that wrote *hits* where the rule is about it and it is one, else the log."""
     ranks = sorted({rank for hit in hits if (rank := rank_of(log, hit)) is not None})
     if len(ranks) == 1 and all(hit.about == "rank" for hit in hits):
-        return Subject(kind="rank", name=str(ranks[0]), rank=ranks[0])
+        return Subject(kind="rank", name=str(ranks[0]), rank=ranks[0], job=log.job)
     if len(ranks) == 1:
-        return Subject(kind="log", name=log.name, rank=ranks[0])
-    return Subject(kind="log", name=log.name, ranks=tuple(ranks) or None)
+        return Subject(kind="log", name=log.name, rank=ranks[0], job=log.job)
+    return Subject(kind="log", name=log.name, ranks=tuple(ranks) or None, job=log.job)
 
 
 def rank_of(log: LogSeen, hit: Hit) -> int | None:
@@ -69,9 +69,16 @@ def _runs(ranks: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def evidence(log: LogSeen, hits: Iterable[Hit]) -> tuple[Evidence, ...]:
-    """Return the first line of each rank's hits as it stands in the log."""
+    """Return the first line of each rank's hits as it stands in the log, with its time."""
     return tuple(
-        Evidence(source=log.name, line=hit.line, text=hit.text, values=hit.values)
+        Evidence(
+            source=log.name,
+            line=hit.line,
+            text=hit.text,
+            time=hit.first_seen,
+            time_error_s=hit.time_error_s,
+            values=hit.values,
+        )
         for hit in list(hits)[:QUOTED]
     )
 

@@ -2,7 +2,8 @@
 
 A job that ends prints one cause and a thousand lines that follow from it. What follows is kept as a
 note, so that nobody drains a node for the echo of an error in a program, or of a time limit. The
-logs that are given together are those of one job: each fault is told once, with all that quote it.
+logs of one job are judged together, and so are those that a person names: each fault is told once,
+with all that quote it.
 """
 
 import math
@@ -56,12 +57,11 @@ class Said(msgspec.Struct, frozen=True):
 class Story:
     """The faults of a job, log by log in the order of their lines."""
 
-    def __init__(self, seen: TrainingLogs) -> None:
-        self.said = [
-            Said(log, hit) for log in seen.logs for hit in log.hits if hit.source != "tool"
-        ]
+    def __init__(self, logs: Sequence[LogSeen]) -> None:
+        self.logs = logs
+        self.said = [Said(log, hit) for log in logs for hit in log.hits if hit.source != "tool"]
         times = [said.hit.first_seen for said in self.said]
-        if len(seen.logs) > 1 and None not in times:
+        if len(logs) > 1 and None not in times:
             self.said.sort(key=lambda said: said.hit.first_seen or 0.0)
         self._first: dict[tuple[str, str], int] = {}
         for said in self.said:
@@ -123,6 +123,14 @@ class Story:
         return self._first.get((log, fault), math.inf)
 
 
+def stories(seen: TrainingLogs) -> tuple[Story, ...]:
+    """Return one story for each job; logs of which no job is known are taken for those of one."""
+    of: dict[str | None, list[LogSeen]] = {}
+    for log in seen.logs:
+        of.setdefault(log.job, []).append(log)
+    return tuple(Story(logs) for logs in of.values())
+
+
 def _outlived(said: Said) -> bool:
     """Return whether the run went on after an exception, which was caught then."""
     quotes = (said.log.curve.finite, said.log.curve.timed)
@@ -131,9 +139,8 @@ def _outlived(said: Said) -> bool:
 
 def faults_said(seen: TrainingLogs, faults: Sequence[str], what: str) -> Iterator[Statement]:
     """Yield one finding for each of these faults; *what* none of the lines means."""
-    story = Story(seen)
-    groups = list(story.of(faults))
-    for told in groups:
+    groups = [(story, told) for story in stories(seen) for told in story.of(faults)]
+    for story, told in groups:
         yield finding(told, story.severity(told), _where(told[0].hit))
     if not groups:
         yield nothing(seen, what)
@@ -191,12 +198,12 @@ def finding(
 def subject(told: Sequence[Said]) -> Subject:
     """Return the rank that wrote it where the rule is about it and it is one, else the log."""
     ranks = tuple(sorted({said.rank for said in told if said.rank is not None}))
-    log = told[0].log.name
+    log = told[0].log
     if len(ranks) != 1:
-        return Subject(kind="log", name=log, ranks=ranks or None)
+        return Subject(kind="log", name=log.name, ranks=ranks or None, job=log.job)
     if all(said.hit.about == "rank" for said in told):
-        return Subject(kind="rank", name=str(ranks[0]), rank=ranks[0])
-    return Subject(kind="log", name=log, rank=ranks[0])
+        return Subject(kind="rank", name=str(ranks[0]), rank=ranks[0], job=log.job)
+    return Subject(kind="log", name=log.name, rank=ranks[0], job=log.job)
 
 
 def quotes(told: Sequence[Said]) -> Iterator[Evidence]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from diagnostics.check import check
-from diagnostics.checks.training.judging import Said, Story, finding, nothing
+from diagnostics.checks.training.judging import Said, Story, finding, nothing, stories
 from diagnostics.finding import Statement
 from diagnostics.rules.seen import TrainingLogs
 
@@ -24,9 +24,8 @@ def scheduler(seen: TrainingLogs) -> Iterator[Statement]:
     An end by time, by hand or by a job of higher rank is nobody's fault: a note, no incident, and
     still why the job is over. A node that failed and memory that ran out are faults.
     """
-    story = Story(seen)
-    groups = list(story.of(FAULTS))
-    for told in groups:
+    groups = [(story, told) for story in stories(seen) for told in story.of(FAULTS)]
+    for story, told in groups:
         killed = _killed(story) if told[0].hit.fault == "slurm_oom_kill" else []
         more = "".join(f"; pid {said.hit.values['pid']} was one" for said in killed[:1])
         yield finding(told, story.severity(told), more, killed)

@@ -6,7 +6,6 @@ from collectors.facts.subject import Subject
 from diagnostics.checks.training.given import evidence, heard
 from diagnostics.checks.training.judging import Said, Story
 from diagnostics.finding import Finding, found
-from diagnostics.rules.seen import TrainingLogs
 
 # Fewer reporters say nothing of who is not among them,
 REPORTERS = 2
@@ -18,7 +17,7 @@ WHOLE = frozenset({"", "0", "default_pg"})
 NAMING = frozenset({"collective.desync_behind", "collective.never_joined"})
 
 
-def silent(seen: TrainingLogs, story: Story, told: Sequence[Said]) -> Iterator[Finding]:
+def silent(story: Story, told: Sequence[Said]) -> Iterator[Finding]:
     """Yield the ranks that did not report the timeout *told*, where nearly all others did.
 
     A rank that is stuck outside of NCCL, or whose process has ended, has no operation that could
@@ -26,20 +25,20 @@ def silent(seen: TrainingLogs, story: Story, told: Sequence[Said]) -> Iterator[F
     """
     named = any(said.hit.rule in NAMING for said in story.said) or story.has_a_cause()
     reporters = {said.rank for said in told if said.rank is not None and _whole(said)}
-    world = max((log.curve.settings.world or 0 for log in seen.logs), default=0)
+    world = max((log.curve.settings.world or 0 for log in story.logs), default=0)
     known = world > max(reporters, default=0)
     expected = range(world if known else max(reporters, default=-1) + 1)
     absent = [rank for rank in expected if rank not in reporters]
     few = 0 < len(absent) <= max(len(expected) // SILENT, 1)
     if named or len(reporters) < REPORTERS or not few:
         return
-    everyone = frozenset[int]().union(*(heard(log) for log in seen.logs))
+    everyone = frozenset[int]().union(*(heard(log) for log in story.logs))
     for rank in absent:
         wrote = "it wrote earlier" if rank in everyone else "no line of it is known"
         yield found(
             "rank_missing",
             "critical",
-            Subject(kind="rank", name=str(rank), rank=rank),
+            Subject(kind="rank", name=str(rank), rank=rank, job=told[0].log.job),
             "rank {rank} is silent: {reporters} of {ranks} ranks report that they waited in vain, "
             "and it does not; {wrote}",
             *evidence(told[0].log, [told[0].hit]),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from diagnostics.check import Check, check
-from diagnostics.checks.training.judging import Story, finding, nothing
+from diagnostics.checks.training.judging import finding, nothing, stories
 from diagnostics.finding import Statement
 from diagnostics.rules.seen import TrainingLogs
 
@@ -19,9 +19,8 @@ def of_others(checks: Sequence[Check]) -> Check:
         A site's rule may name any fault, its own ones too: what it finds in a job's log must be
         said also where no check that comes with the program knows that fault.
         """
-        story = Story(seen)
-        groups = list(story.beside(theirs))
-        for told in groups:
+        groups = [(story, told) for story in stories(seen) for told in story.beside(theirs)]
+        for story, told in groups:
             yield finding(told, story.severity(told))
         if not groups:
             yield nothing(seen, "a fault that only a rule of the site knows")

@@ -16,7 +16,7 @@ from diagnostics.series.runs import Run, RunsBefore, prefixed, usual
 
 def named(log: LogSeen) -> Subject:
     """Return the log as the subject: its numbers are of the whole job."""
-    return Subject(kind="log", name=log.name)
+    return Subject(kind="log", name=log.name, job=log.job)
 
 
 def run(log: LogSeen) -> list[Point]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from diagnostics.check import check
 from diagnostics.checks.training.device_memory import holders
 from diagnostics.checks.training.given import unread
-from diagnostics.checks.training.judging import Story, finding, nothing
+from diagnostics.checks.training.judging import finding, nothing, stories
 from diagnostics.finding import Statement
 from diagnostics.rules.seen import TrainingLogs
 
@@ -38,9 +38,8 @@ def symptoms(seen: TrainingLogs) -> Iterator[Statement]:
     it. Each fault is one finding with its first line, its ranks and its count.
     """
     yield from unread(seen)
-    story = Story(seen)
-    groups = list(story.of(FAULTS))
-    for told in groups:
+    groups = [(story, told) for story in stories(seen) for told in story.of(FAULTS)]
+    for story, told in groups:
         if told[0].hit.fault == "cuda_oom":
             yield from holders(told, story.severity(told))
         else:

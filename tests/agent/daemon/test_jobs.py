@@ -116,6 +116,14 @@ async def test_a_log_takes_no_more_than_a_mebibyte_a_second() -> None:
     assert 4 == len(node.asked) - before
 
 
+async def test_a_log_is_that_of_the_job_that_writes_it() -> None:
+    """So that what it says is never joined with what another job's log says."""
+    node, logs = Writing(), Logs()
+    node.text = LINE.format(1)
+    (log,) = (await followed(logs, node)).logs
+    assert "90417" == log.job
+
+
 async def test_a_log_that_was_cut_short_is_read_anew() -> None:
     """What it said before is another run's."""
     node, logs = Writing(), Logs()

@@ -22,6 +22,17 @@ same = "subject"
 """
 
 
+def test_the_log_and_the_ranks_of_a_job_that_stands_still_are_one_incident() -> None:
+    """What its log repeats and that nothing moves is one stop; another job's is another."""
+    stopped = finding("training_hang", subject=Subject(kind="job", name="90417", job="90417"))
+    logs = [
+        finding("training_hang", "warning", subject=Subject(kind="log", name=f"{job}.log", job=job))
+        for job in ("90417", "90418")
+    ]
+
+    assert [("training_hang", "90417"), ("training_hang", "90418.log")] == roots(stopped, *logs)
+
+
 def test_each_cause_explains_each_consequence_but_never_itself() -> None:
     """Lists are crossed; one fault that two sources tell is declared as alike."""
     told = [("a", "b"), ("a", "c"), ("b", "c")]
