@@ -26,7 +26,17 @@ def process(*argv: str, user: int | None = None, **environ: str) -> Iterator[int
     with subprocess.Popen(
         argv or ("cat",), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, user=user
     ) as started:
+        # The kernel lets go of the parent before it has laid out the environment.
+        while environ and not Path(f"/proc/{started.pid}/environ").read_bytes():
+            os.sched_yield()
         yield started.pid
+
+
+def passable(folder: Path) -> None:
+    """Let any user come to it."""
+    for one in (folder, *folder.parents):
+        if not one.stat().st_mode & 0o001:
+            one.chmod(0o755)
 
 
 def told(pid: int) -> dict[str, Any]:
@@ -70,8 +80,7 @@ def test_a_file_that_the_user_may_not_read_is_not_read(tmp_path: Path) -> None:
     conf = tmp_path / "root.conf"
     conf.write_text("NCCL_DEBUG=WARN\n")
     conf.chmod(0o600)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    passable(tmp_path)
     with process(user=NOBODY.pw_uid, NCCL_CONF_FILE=str(conf)) as pid:
         expected = {"path": "$NCCL_CONF_FILE", "refused": "Permission denied"}
         assert expected == told(pid)
@@ -141,8 +150,7 @@ def test_the_units_rights_are_enough(tmp_path: Path) -> None:
     conf.write_text("NCCL_DEBUG=WARN\n")
     os.chown(conf, NOBODY.pw_uid, NOBODY.pw_gid)
     conf.chmod(0o600)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    passable(tmp_path)
     with process(user=NOBODY.pw_uid, NCCL_CONF_FILE=str(conf)) as pid:
         argv = ("setpriv", f"--bounding-set=-all,{rights}", sys.executable, "-c", ASK, str(pid))
         said = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True).stdout
