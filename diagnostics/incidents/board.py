@@ -61,9 +61,13 @@ class Board:
     def in_time(self, edge: Edge, cause: Finding, consequence: Finding) -> bool:
         """Return whether their times allow what an edge says, as far as they are known."""
         then, now = self.spans[cause.id], self.spans[consequence.id]
+        untimed = edge.within_s is None or edge.same != "node"
         if then is None or now is None:
-            return edge.within_s is None or edge.same != "node"
+            return untimed
         slack = align.slack(cause, consequence, then, now)
+        if edge.within_s is not None and slack > max(edge.within_s, 2 * align.SKEW_S):
+            # A stamp without a zone is good to half a day: it tells no nearness.
+            return untimed
         if edge.direction == "first" and not align.before(then, now, slack):
             return False
         if edge.within_s is None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from diagnostics.finding import Evidence
 from diagnostics.incidents import align
 from diagnostics.incidents.align import Span
-from tests.diagnostics.incidents.made import LOG, finding
+from tests.diagnostics.incidents.made import LOG, finding, roots
 
 NOW = 1_796_000_900.0
 
@@ -43,6 +43,27 @@ def test_a_log_without_a_zone_is_uncertain_by_hours() -> None:
         align.slack(lost, log, then, now),
         align.before(then, now, align.slack(lost, log, then, now)),
     )
+
+
+def test_a_stamp_without_a_zone_tells_no_nearness() -> None:
+    """An error of memory explains a NaN soon after it, and none that may be half a day away."""
+    kmsg = Evidence(source="kmsg", text="NVRM: Xid ...", time=NOW, time_error_s=2.0)
+    error = finding("ecc_uncorrectable", "critical", kmsg, stage="driver", first_seen=NOW)
+    told = [
+        roots(
+            error,
+            finding(
+                "nan_loss",
+                "critical",
+                Evidence(source="out.log", line=9, text="...", time=at, time_error_s=doubt_s),
+                stage="training",
+                subject=LOG,
+            ),
+        )
+        for at, doubt_s in ((NOW + 100, 1.0), (NOW + 30_000, 50_400.0))
+    ]
+
+    assert [1, 2] == [len(one) for one in told]
 
 
 def test_one_source_has_one_clock() -> None:
