@@ -13,7 +13,12 @@ from collectors.node.live import Live
 from diagnostics.check import Result
 from tests.lab.namespaces.pair import Pair
 
-pytestmark = [pytest.mark.root, pytest.mark.tool("ip", "ping", "iptables")]
+# One at a time: interfaces that come and go meanwhile are seen by the walk, which says so.
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.serial,
+    pytest.mark.tool("ip", "ping", "iptables"),
+]
 
 SPEAKS = """
 import socket
