@@ -166,9 +166,9 @@ CHROOT = "import os, sys; os.chroot(sys.argv[1]); print('in', flush=True); sys.s
 def test_a_container_has_homes_of_its_own(tmp_path: Path) -> None:
     """Where a rank sees another root, its home and its files are the ones below that root."""
     for name, text in {
-        "etc/passwd": "root:x:0:0::/work/t:/bin/sh\n",
+        "etc/passwd": "root:x:0:0::/home/t:/bin/sh\n",
         "etc/nccl.conf": "NCCL_IB_HCA=mlx5\n",
-        "work/t/.nccl.conf": "NCCL_DEBUG=INFO\n",
+        "home/t/.nccl.conf": "NCCL_DEBUG=INFO\n",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
