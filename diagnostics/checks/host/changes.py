@@ -50,5 +50,6 @@ def changes(seen: PackageChanges, limits: ChangesLimits) -> Iterator[Statement]:
         last_seen=recent[0].time,
         packages=len(recent),
         hours=limits.recent_h,
-        names=", ".join(p.name for p in recent[:NAMED]) + (", ..." if len(recent) > NAMED else ""),
+        names=", ".join(p.name for p in recent[:NAMED])
+        + (f" and {len(recent) - NAMED} more" if len(recent) > NAMED else ""),
     )
