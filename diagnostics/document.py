@@ -39,17 +39,19 @@ class StageReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True):
-    """An alternative that was looked at and is not the cause."""
+    """An alternative that was looked at and is not the cause; `why` is `text` in English."""
 
     fault: str
     why: str
+    text: Text | None = None
 
 
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look at next, with the exact command."""
+    """What to look at next, with the exact command; `why` is `text` in English."""
 
     why: str
     command: str
+    text: Text | None = None
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +77,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     changes_before: tuple[str, ...] = ()
     next: tuple[NextStep, ...] = ()
     would_change: str = ""
+    would_change_text: Text | None = None
     resubmit: str | None = None
 
 

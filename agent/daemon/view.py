@@ -70,7 +70,8 @@ def _incident(incident: dict[str, Any], shown: Mapping[str, dict[str, Any]]) -> 
         return told
     root = shown[incident["root"]]
     closed: dict[str, Any] = {"sentence": f"{root['message']}.", "text": root["text"]}
-    return {**told, **closed, "story": [], "rejected": [], "echoes": {}, "would_change": ""}
+    closed |= {"would_change": "", "would_change_text": None}
+    return {**told, **closed, "story": [], "rejected": [], "echoes": {}}
 
 
 def _may_see(subject: Mapping[str, Any], uid: int, known: Owners) -> bool:

@@ -241,7 +241,8 @@ def _is_job(finding: Mapping[str, Any]) -> bool:
 
 
 def _bare(item: Mapping[str, Any]) -> dict[str, Any]:
-    gone: dict[str, Any] = {"message": LEFT_OUT, "sentence": LEFT_OUT, "would_change": ""}
+    gone: dict[str, Any] = {"message": LEFT_OUT, "sentence": LEFT_OUT}
+    gone |= {"would_change": "", "would_change_text": None}
     gone |= {name: [] for name in ("evidence", "next", "rejected", "story")}
     text = {"key": item["text"]["key"], "args": {}}
     return {**item, **{k: v for k, v in gone.items() if k in item}, "text": text}

@@ -8,7 +8,7 @@ import msgspec
 from collectors.facts.subject import Subject
 from diagnostics.document import Incident
 from diagnostics.finding import RANK, Finding, Text
-from diagnostics.incidents import outlook, sentence
+from diagnostics.incidents import clauses, outlook, sentence
 from diagnostics.incidents.board import Board
 from diagnostics.incidents.edge import Edge
 from diagnostics.incidents.edges import EDGES
@@ -131,7 +131,8 @@ def _incident(
         rejected=seen.rejected,
         changes_before=sight.changes_before(root, follows),
         next=seen.next,
-        would_change=seen.would_change,
+        would_change=clauses.said(seen.would_change),
+        would_change_text=seen.would_change,
         resubmit=sight.resubmit(root, follows),
     )
 

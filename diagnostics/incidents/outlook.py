@@ -3,15 +3,15 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import cache
 
 import msgspec
 
 from diagnostics.document import NextStep, Rejected
-from diagnostics.finding import Finding, Verdict
+from diagnostics.finding import Finding, Text, Verdict
 from diagnostics.incidents import look
 from diagnostics.incidents.board import Board
+from diagnostics.incidents.clauses import clock, said, text
 from diagnostics.incidents.edges import EDGES
 from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
@@ -25,7 +25,7 @@ DAY_S = 24 * 3600.0
 CHANGES = ("software_changed", "unexpected_reboot", "kernel_panic")
 # The stages that are about the node, and not about what a job does on it.
 OF_NODE = ("driver", "network")
-NO_SIGN = "found no sign of it"
+NO_SIGN = "rejected.no_sign"
 LOOKALIKE = re.compile(r"[a-z][a-z0-9_]+(?=:)")
 
 
@@ -47,7 +47,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
 
     rejected: tuple[Rejected, ...]
     next: tuple[NextStep, ...]
-    would_change: str
+    would_change: Text
 
 
 class Sight:
@@ -75,12 +75,12 @@ class Sight:
         self._asked += 1
         others = list(self._others(root, follows)) if self._asked <= MOST_WEIGHED else []
         rejected = [
-            Rejected(fault=fault, why=why[:LONGEST_WHY])
+            Rejected(fault=fault, why=said(why)[:LONGEST_WHY], text=why)
             for fault in others
             if (why := self._why_not(fault, root))
         ]
         # What was measured says more than that nothing was found.
-        rejected.sort(key=lambda one: one.why.endswith(NO_SIGN))
+        rejected.sort(key=lambda one: one.text is not None and one.text.key == NO_SIGN)
         unseen = self._unseen(others)[:MOST_NEXT]
         steps = [self._step(root.fault, root, None)]
         steps += [self._step(fault, root, blind) for fault, blind in unseen]
@@ -92,16 +92,18 @@ class Sight:
 
     def _would_change(
         self, root: Finding, rejected: Sequence[Rejected], unseen: Sequence[tuple[str, Looked]]
-    ) -> str:
+    ) -> Text:
         """Return which evidence would make another cause of it."""
         if unseen:
-            faults = " or ".join(fault for fault, _ in unseen)
-            return f"a sign of {faults}, which {unseen[0][1].check} could not look for"
+            faults = [fault for fault, _ in unseen]
+            return text("would_change.unseen", faults=faults, check=unseen[0][1].check)
         span = self._board.span(root)
-        before = f" from before {clock(span.began)}" if span and span.clock == "wall" else ""
-        if others := [one.fault for one in rejected[:MOST_NEXT]]:
-            return f"a sign of {' or '.join(others)}{before}"
-        return f"a graver fault of {root.subject.kind} {root.subject.name[:LONGEST_WHY]}{before}"
+        time = clock(span.began) if span and span.clock == "wall" else None
+        before = "" if time is None else "_before"
+        if faults := [one.fault for one in rejected[:MOST_NEXT]]:
+            return text(f"would_change.sign{before}", faults=faults, time=time)
+        kind, name = root.subject.kind, root.subject.name[:LONGEST_WHY]
+        return text(f"would_change.graver{before}", kind=kind, name=name, time=time)
 
     def resubmit(self, root: Finding, follows: Sequence[Finding]) -> str | None:
         """Return how to start the job anew without this node, where the node ended it."""
@@ -130,9 +132,11 @@ class Sight:
         page = self._pages.get(named(fault))
         if page is None:
             return None
-        about = f"{root.subject.kind} {root.subject.name[:LONGEST_WHY]} {page.title}"
-        why = about if blind is None else f"{fault}: {blind.check} could not see it"
-        return NextStep(why=why, command=look.command(page.look, root, self.node))
+        kind, name = root.subject.kind, root.subject.name[:LONGEST_WHY]
+        why = text("next.look", kind=kind, name=name, title=page.title, fault=page.fault)
+        if blind is not None:
+            why = text("next.unseen", fault=fault, check=blind.check)
+        return NextStep(why=said(why), text=why, command=look.command(page.look, root, self.node))
 
     def _others(self, root: Finding, follows: Sequence[Finding]) -> Iterator[str]:
         """Yield what else could look like the root, or lead to what is seen; the likest first."""
@@ -145,7 +149,7 @@ class Sight:
             names += causes().get(fault, ())
         yield from (name for name in dict.fromkeys(names) if name not in members)
 
-    def _why_not(self, fault: str, root: Finding) -> str | None:
+    def _why_not(self, fault: str, root: Finding) -> Text | None:
         if there := self._board.offered(fault):
             return self._apart(there[0], root)
         looked = self._checks.get(fault, [])
@@ -154,22 +158,26 @@ class Sight:
             return None
         well = next((one for one in spoke if one.verdict == "ok" and not one.notes), None)
         if well is None:
-            return f"{spoke[0].check} {NO_SIGN}"
-        return f"{well.check}: {well.message}"
+            return text(NO_SIGN, check=spoke[0].check)
+        return text("rejected.well", check=well.check, message=well.message[:LONGEST_WHY])
 
-    def _apart(self, other: Finding, root: Finding) -> str:
+    def _apart(self, other: Finding, root: Finding) -> Text:
         """Return why a fault that was found is not the cause of another one."""
         if other.stage == "training":
             # What a job wrote stands where its own findings do, and may be another user's.
-            return "training log: it is told on its own, and leads to nothing of this"
+            return text("rejected.training")
+        message = other.message[:LONGEST_WHY]
         if other.severity == "info":
-            return f"it is only a note: {other.message}"
+            return text("rejected.note", message=message, finding=other.id)
         then, now = self._board.span(other), self._board.span(root)
         if then and now and then.clock == now.clock == "wall" and then.began > now.began:
-            return f"it began later, at {clock(then.began)}: {other.message}"
+            time = clock(then.began)
+            return text("rejected.later", time=time, message=message, finding=other.id)
+        kind, name = other.subject.kind, other.subject.name[:LONGEST_WHY]
         if (other.subject.kind, other.subject.name) != (root.subject.kind, root.subject.name):
-            return f"it is of {other.subject.kind} {other.subject.name}: {other.message}"
-        return f"nothing says that one leads to the other: {other.message}"
+            told = {"kind": kind, "name": name, "message": message, "finding": other.id}
+            return text("rejected.other_thing", **told)
+        return text("rejected.no_link", message=message, finding=other.id)
 
     def _unseen(self, others: Iterable[str]) -> list[tuple[str, Looked]]:
         """Return the other causes that a check was blind for, with that check."""
@@ -208,11 +216,3 @@ def _reached(fault: str, next_: Mapping[str, set[str]]) -> frozenset[str]:
         reached |= new
         waiting += new
     return frozenset(reached)
-
-
-def clock(seconds: float) -> str:
-    """Return a time of the wall clock as 02:10:51 UTC; what no calendar has, as it stands."""
-    try:
-        return f"{datetime.fromtimestamp(seconds, tz=UTC):%H:%M:%S} UTC"
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds:.0f} s"

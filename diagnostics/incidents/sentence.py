@@ -1,23 +1,10 @@
 """The sentence of an incident: what failed, when, whose job it stopped, what the others did."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from diagnostics.finding import Finding, Text
-from diagnostics.incidents.outlook import clock
+from diagnostics.incidents.clauses import clock, said, text
 
-# The clauses after the first, which is the root's own message; `text.key` names them.
-CLAUSES = {
-    "incident.since": "since {time}",
-    "incident.serial": "its serial number is {serial}",
-    "incident.rank_stopped": "rank {rank} of job {job} stopped there",
-    "incident.rank_stopped_unnamed": "rank {rank} stopped there",
-    "incident.rank_silent": "{count} ranks waited {seconds} s and gave up, all but rank {rank}",
-    "incident.ranks_waited": "{count} ranks waited {seconds} s and gave up",
-    "incident.ranks_gave_up": "{count} ranks gave up waiting",
-    "incident.follows_one": "1 other finding follows from it",
-    "incident.follows": "{count} other findings follow from it",
-}
 WAITED = "nccl_collective_timeout"
 
 
@@ -26,25 +13,25 @@ def clauses(root: Finding, follows: Sequence[Finding]) -> list[Text]:
     waited = list(_waited(f for f in follows if f.fault == WAITED))
     told = [*_when(root), *_stopped((root, *follows)), *waited]
     if rest := len(follows) - len(waited):
-        key = "incident.follows_one" if rest == 1 else "incident.follows"
-        told.append(Text(key=key, args={} if rest == 1 else {"count": rest}))
+        one = text("incident.follows_one")
+        told.append(one if rest == 1 else text("incident.follows", count=rest))
     return told
 
 
 def written(root: Finding, told: Sequence[Text]) -> str:
     """Return the English sentence: the root's message, then its clauses."""
-    said = root.message
+    own = root.message
     # A process or file that stands first keeps its own spelling.
-    if not any(str(value) and said.startswith(str(value)) for value in root.text.args.values()):
-        said = said[:1].upper() + said[1:]
-    return "; ".join([said, *(CLAUSES[one.key].format(**one.args) for one in told)]) + "."
+    if not any(str(value) and own.startswith(str(value)) for value in root.text.args.values()):
+        own = own[:1].upper() + own[1:]
+    return "; ".join([own, *map(said, told)]) + "."
 
 
 def _when(root: Finding) -> Iterator[Text]:
     if root.first_seen is not None:
-        yield Text(key="incident.since", args={"time": clock(root.first_seen)})
+        yield text("incident.since", time=clock(root.first_seen))
     if root.subject.kind == "gpu" and root.subject.serial:
-        yield Text(key="incident.serial", args={"serial": root.subject.serial})
+        yield text("incident.serial", serial=root.subject.serial)
 
 
 def _stopped(findings: Sequence[Finding]) -> list[Text]:
@@ -55,9 +42,8 @@ def _stopped(findings: Sequence[Finding]) -> list[Text]:
         if subject.rank is None or finding.fault == WAITED or subject.kind == "log":
             continue
         if subject.job is not None:
-            args: dict[str, Any] = {"rank": subject.rank, "job": subject.job}
-            return [Text(key="incident.rank_stopped", args=args)]
-        return [Text(key="incident.rank_stopped_unnamed", args={"rank": subject.rank})]
+            return [text("incident.rank_stopped", rank=subject.rank, job=subject.job)]
+        return [text("incident.rank_stopped_unnamed", rank=subject.rank)]
     return []
 
 
@@ -70,13 +56,12 @@ def _waited(timeouts: Iterable[Finding]) -> Iterator[Text]:
         ran = [e.values.get("ran_ms") for e in timeout.evidence]
         waits = [one // 1000 for one in ran if isinstance(one, int)]
         if not waits:
-            yield Text(key="incident.ranks_gave_up", args={"count": count})
+            yield text("incident.ranks_gave_up", count=count)
             return
-        args: dict[str, Any] = {"count": count, "seconds": max(waits)}
         absent = sorted(set(range(min(ranks), max(ranks) + 1)) - set(ranks))
         if len(absent) == 1:
-            key = "incident.rank_silent"
-            yield Text(key=key, args={**args, "rank": absent[0]})
+            silent = absent[0]
+            yield text("incident.rank_silent", count=count, seconds=max(waits), rank=silent)
         else:
-            yield Text(key="incident.ranks_waited", args=args)
+            yield text("incident.ranks_waited", count=count, seconds=max(waits))
         return

@@ -1,8 +1,8 @@
 """What ended a boot that nobody ended: panic, power, heat, a watchdog, or nothing that is known."""
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from collectors.bmc.events import BmcEvents, Entry
 from collectors.facts.observation import Missing
@@ -22,12 +22,25 @@ HOT = re.compile(r"critical temperature reached", re.IGNORECASE)
 MACHINE = re.compile(r"\[Hardware Error\]|Machine check:|mce: .{0,40}CPU \d+: Machine Check")
 
 
+ABRUPT = "{ago} ago the boot before this one ended in the middle: nothing announces a shutdown; "
+# The whole sentence, by its variant.
+ENDED: Mapping[str, str] = {
+    "panic": f"{ABRUPT}the kernel panicked",
+    "bmc": f"{ABRUPT}the BMC logged for {{name}}: {{what}}",
+    "heat": f"{ABRUPT}its last lines tell of a critical temperature",
+    "machine_check": f"{ABRUPT}its last lines tell of a hardware error",
+    "no_bmc": f"{ABRUPT}no panic is kept, and no BMC could be asked why",
+    "unknown": f"{ABRUPT}no panic is kept, and the BMC logged no power loss or heat",
+}
+
+
 class BootCause(NamedTuple):
-    """The kind of end, how sure it is, and the sentence that goes after "nothing announces it"."""
+    """The kind of end, how sure it is, and which sentence of ENDED says it, with what fills it."""
 
     kind: str
     confidence: float
-    why: str
+    variant: str
+    args: Mapping[str, Any] = {}
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -35,17 +48,17 @@ def boot_cause(seen: LastBoot, end: BootEnd, log: BmcEvents | Missing) -> BootCa
     """Return what ended the boot: by a panic's text, else the BMC's word, else the last lines."""
     for crash in seen.crashes:
         if _near(crash.time, end):
-            return BootCause("panic", 0.95, "the kernel panicked")
+            return BootCause("panic", 0.95, "panic")
     if (told := next(_by_bmc(end, log), None)) is not None:
         return told
     for line in reversed(end.kernel):
         if HOT.search(line):
-            return BootCause("heat", 0.8, "its last lines tell of a critical temperature")
+            return BootCause("heat", 0.8, "heat")
         if MACHINE.search(line):
-            return BootCause("machine_check", 0.8, "its last lines tell of a hardware error")
+            return BootCause("machine_check", 0.8, "machine_check")
     if isinstance(log, Missing) or not log.present:
-        return BootCause("unknown", 0.9, "no panic is kept, and no BMC could be asked why")
-    return BootCause("unknown", 0.9, "no panic is kept, and the BMC logged no power loss or heat")
+        return BootCause("unknown", 0.9, "no_bmc")
+    return BootCause("unknown", 0.9, "unknown")
 
 
 def _by_bmc(end: BootEnd, log: BmcEvents | Missing) -> Iterator[BootCause]:
@@ -57,9 +70,9 @@ def _by_bmc(end: BootEnd, log: BmcEvents | Missing) -> Iterator[BootCause]:
             continue
         kind = _kind(entry)
         if kind is not None:
-            name = entry.name or "a sensor"
+            args = {"name": entry.name or "a sensor", "what": what}
             told = Evidence(source="ipmitool sel", time=entry.time, values={"id": entry.id})
-            yield BootCause(kind, 0.9, f"the BMC logged for {name}: {what}", (told,))
+            yield BootCause(kind, 0.9, "bmc", args, (told,))
 
 
 def _kind(entry: Entry) -> str | None:

@@ -9,7 +9,7 @@ from collectors.bmc.events import BmcEvents
 from collectors.facts.observation import Missing
 from collectors.kernel.last_boot import BootEnd, Crash, LastBoot
 from diagnostics.check import NODE, Limits, check
-from diagnostics.checks.kernel.boot_cause import BootCause, boot_cause
+from diagnostics.checks.kernel.boot_cause import ENDED, BootCause, boot_cause
 from diagnostics.checks.kernel.words import HOUR, span
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 
@@ -17,9 +17,6 @@ QUOTED_LINES = 5
 
 PANIC = "{ago} ago the kernel panicked: {why}"
 PANICS = "{ago} ago the kernel panicked: {why} (the newest of {count} panics that are kept)"
-ABRUPT = (
-    "{ago} ago the boot before this one ended in the middle: nothing announces a shutdown; {why}"
-)
 NO_REASON = "the line with its reason was not kept"
 
 
@@ -95,7 +92,7 @@ def _restart(end: BootEnd, cause: BootCause, limits: LastBootLimits) -> Finding:
         "unexpected_reboot",
         "critical" if end.age_s <= limits.recent_h * HOUR else "info",
         NODE,
-        ABRUPT,
+        ENDED[cause.variant],
         Evidence(
             source="journalctl --boot=-1",
             text=end.kernel[-1] if end.kernel else None,
@@ -108,9 +105,10 @@ def _restart(end: BootEnd, cause: BootCause, limits: LastBootLimits) -> Finding:
         ),
         *cause.evidence,
         kind="event",
+        variant=cause.variant,
         confidence=cause.confidence,
         first_seen=end.time,
         last_seen=end.time,
         ago=span(end.age_s),
-        why=cause.why,
+        **cause.args,
     )

@@ -3,9 +3,10 @@
 from typing import Any
 
 from collectors.facts.subject import Subject
-from diagnostics.document import Incident, NextStep, numbered
+from diagnostics.document import Incident, numbered
 from diagnostics.finding import Evidence, Finding
 from diagnostics.incidents import join
+from diagnostics.incidents.clauses import said
 from diagnostics.incidents.outlook import Looked
 from diagnostics.knowledge.pages import load
 from tests.diagnostics.incidents.made import GPU, LOG, NODE, finding
@@ -99,7 +100,24 @@ def test_what_is_missing_comes_with_its_exact_command() -> None:
     page = load()["gpu_fell_off_bus"]
 
     why = f"gpu {GPU.name} {page.title}"
-    assert NextStep(why=why, command=page.look) == incident.next[0]
+    step = incident.next[0]
+    assert (why, page.look) == (step.why, step.command)
+
+
+def test_each_sentence_comes_with_its_text_as_data() -> None:
+    """What an incident says is its template filled, so that it can be said in other languages."""
+    later = finding(
+        "ib_port_down", "warning", stage="network", first_seen=AT + 60, message="port 1 is down"
+    )
+    seen = (
+        looked("network.links", "ok", "pcie_error", message="8 links at full width"),
+        looked("storage.mounts", "unknown", "storage_hang"),
+    )
+    incident = told(lost(), later, timeout((0, 1)), seen=seen)
+    pairs = [(one.why, one.text) for one in (*incident.rejected, *incident.next)]
+    pairs.append((incident.would_change, incident.would_change_text))
+
+    assert [why for why, _ in pairs] == [text and said(text) for _, text in pairs]
 
 
 def change(at: float, text: str) -> Evidence:
