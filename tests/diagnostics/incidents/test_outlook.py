@@ -114,7 +114,8 @@ def test_each_sentence_comes_with_its_text_as_data() -> None:
         looked("storage.mounts", "unknown", "storage_hang"),
     )
     incident = told(lost(), later, timeout((0, 1)), seen=seen)
-    pairs = [(one.why, one.text) for one in (*incident.rejected, *incident.next)]
+    pairs = [(one.why, one.text) for one in incident.rejected]
+    pairs += [(one.why, one.text) for one in incident.next]
     pairs.append((incident.would_change, incident.would_change_text))
 
     assert [why for why, _ in pairs] == [text and said(text) for _, text in pairs]
