@@ -44,7 +44,8 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     (deploy/systemd/gpudiag-agent.service); a person looks with `gpudiag status`.
     """
     from agent.daemon import alarm, endpoint, jobs, keeping, kernel, log, past, peer  # noqa: PLC0415 - the daemon's alone
-    from agent.daemon.service import Parts, Service  # noqa: PLC0415 - same
+    from agent.daemon.parts import Parts  # noqa: PLC0415 - same
+    from agent.daemon.service import Service  # noqa: PLC0415 - same
     from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
 
     def read() -> Settings:

@@ -134,6 +134,11 @@ class Sampler:
             self._count(track, seen)
             return seen
 
+    async def see(self, shape: Shape, within_s: float) -> Observation | Missing:
+        """Do as `look` does, for a shape that may have no source."""
+        track = self.tracks.get(shape)
+        return self.newest(shape) if track is None else await self.look(track, within_s=within_s)
+
     async def _told(self, track: Track, shape: Shape) -> Observation | Missing:
         """Return what *track* must be told: anew where it is due before that one asks again."""
         other = self.tracks[shape]
@@ -154,7 +159,8 @@ class Sampler:
 
     def newest(self, shape: Shape) -> Observation | Missing:
         """Return the newest observation, or Missing where it is older than two periods."""
-        track = self.tracks[shape]
+        if (track := self.tracks.get(shape)) is None:
+            return Missing(what=shape.__name__, cause=Cause.NOT_RECORDED, detail="no source of it")
         age = self.age_s(shape)
         if track.seen is None or age is None:
             return Missing(what=track.name, cause=Cause.STALE, detail="it was not seen yet")
