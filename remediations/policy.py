@@ -1,0 +1,159 @@
+"""What root allows: which remedy may act, and who may ask for it.
+
+The agent reads it to decide and the actor to enforce, so nothing but the standard library is used.
+"""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+PATH = "/etc/gpudiag/acting.toml"
+Mode = Literal["observe", "advise", "act"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+Proved = Literal["hardware", "real-tool", "recorded", "documented"]
+
+# How each remedy was shown to work, in the order of trust: what comes first is turned on first.
+PROVED: Mapping[str, Proved] = {
+    "gpu.power_cap": "documented",
+    "slurm.drain": "documented",
+    "slurm.resume": "documented",
+    "slurm.requeue": "documented",
+    "kubernetes.cordon": "documented",
+    "kubernetes.uncordon": "documented",
+    "kubernetes.evict": "documented",
+    "process.end_orphan": "documented",
+    "persistenced.restart": "documented",
+    "gpu.reset": "documented",
+    "fabric_manager.restart": "documented",
+    "slurm.reboot": "documented",
+}
+ENOUGH = ("real-tool", "hardware")
+
+
+class PolicyError(ValueError):
+    """The file cannot be used; the message names file and key, `hint` says what to do."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.hint = hint
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Heat:
+    """How heat is held; `dcmi` and `redfish` let the BMC's own power limit be used as well."""
+
+    dcmi: bool = False
+    redfish: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Kubernetes:
+    """`evict` lets pods of a running job be evicted, too; of a dead one they always may be."""
+
+    evict: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """What the file says; what it does not say is advised and never done.
+
+    `path` is the file, None where there is none.
+    """
+
+    path: str | None = None
+    users: tuple[str, ...] = ("gpudiag",)
+    allow_unproved: frozenset[str] = frozenset()
+    mode: Mapping[str, Mode] = dataclasses.field(default_factory=dict)
+    heat: Heat = Heat()
+    kubernetes: Kubernetes = Kubernetes()
+
+    def of(self, remedy: str) -> Mode:
+        """Return the mode of *remedy*."""
+        return self.mode.get(remedy, "advise")
+
+    def proved(self, remedy: str) -> bool:
+        """Return whether *remedy* was shown to work well enough, or the site allows it by name."""
+        return PROVED.get(remedy) in ENOUGH or remedy in self.allow_unproved
+
+
+TABLES: Mapping[str, type] = {"heat": Heat, "kubernetes": Kubernetes}
+KEYS = ("users", "allow_unproved", "mode", *TABLES)
+
+
+def parse(text: str, path: str = PATH) -> Policy:
+    """Return the policy that *text* states; raises PolicyError, which names *path* and the key."""
+    try:
+        said: dict[str, Any] = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise PolicyError(f"{path}: no TOML: {problem}", "correct the line") from None
+    _known(said, KEYS, path, "")
+    return Policy(
+        path=path,
+        users=_names(said.get("users", ["gpudiag"]), path, "users"),
+        allow_unproved=_unproved(said.get("allow_unproved", []), path),
+        mode=_modes(said.get("mode", {}), path),
+        heat=Heat(**_table(said, "heat", path)),
+        kubernetes=Kubernetes(**_table(said, "kubernetes", path)),
+    )
+
+
+def _known(table: Mapping[str, Any], keys: tuple[str, ...], path: str, where: str) -> None:
+    for key in table:
+        if key not in keys:
+            raise PolicyError(f"{path}: {where}{key}: unknown key", f"known are {', '.join(keys)}")
+
+
+def _names(value: object, path: str, key: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+        raise PolicyError(f"{path}: {key}: not a list of names", f'write {key} = ["NAME"]')
+    return tuple(value)
+
+
+def _unproved(value: object, path: str) -> frozenset[str]:
+    names = _names(value, path, "allow_unproved")
+    for name in names:
+        _remedy(name, path, "allow_unproved")
+    return frozenset(names)
+
+
+def _modes(value: object, path: str) -> dict[str, Mode]:
+    if not isinstance(value, dict):
+        raise PolicyError(f"{path}: mode: not a table", 'write [mode] and "slurm.drain" = "act"')
+    for name, mode in value.items():
+        # Without quotes TOML reads a dotted name as a table in a table.
+        if isinstance(mode, dict):
+            inner = f"{name}.{next(iter(mode), '')}"
+            raise PolicyError(f"{path}: mode.{name}: not a mode", f'write "{inner}" in quotes')
+        _remedy(name, path, "mode")
+        if mode not in MODES:
+            hint = f"a mode is {', '.join(MODES[:-1])} or {MODES[-1]}"
+            raise PolicyError(f"{path}: mode.{name}: no such mode: {mode!r:.40}", hint)
+    return dict(value)
+
+
+def _remedy(name: str, path: str, key: str) -> None:
+    if name not in PROVED:
+        hint = f"the remedies are {', '.join(PROVED)}"
+        raise PolicyError(f"{path}: {key}: no such remedy: {name!r:.80}", hint)
+
+
+def _table(said: Mapping[str, Any], name: str, path: str) -> dict[str, Any]:
+    table, of = said.get(name, {}), TABLES[name]
+    if not isinstance(table, dict):
+        raise PolicyError(f"{path}: {name}: not a table", f"write [{name}]")
+    hints = get_type_hints(of)
+    _known(table, tuple(hints), path, f"{name}.")
+    for key, value in table.items():
+        if not _fits(value, hints[key]):
+            kind = getattr(hints[key], "__name__", str(hints[key]))
+            raise PolicyError(f"{path}: {name}.{key}: not a {kind}: {value!r:.40}", "correct it")
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}
+
+
+def _fits(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type expression
+    if get_origin(hint) is tuple:
+        return isinstance(value, list) and all(_fits(one, get_args(hint)[0]) for one in value)
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is hint
