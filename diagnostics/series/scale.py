@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -42,32 +43,36 @@ def falls(points: Sequence[Point]) -> list[Fall]:
     """Return each stretch in which the scale only fell, in their order."""
     found: list[Fall] = []
     scaled = [(place, point) for place, point in enumerate(points) if point.loss_scale is not None]
+    # How many finite losses stand before each point; counted once, as there can be many falls.
+    losses = list(accumulate(map(_finite, points), initial=0))
     run: list[tuple[int, Point]] = []
     previous: tuple[int, Point] | None = None
     for one in scaled:
         if previous is not None and _scale(one) < _scale(previous):
             if not run or one[0] - run[-1][0] > NEAR:
-                found += _fall(points, run)
+                found += _fall(losses, run)
                 run = [previous]
             run.append(one)
         elif previous is not None and _scale(one) > _scale(previous):
-            found += _fall(points, run)
+            found += _fall(losses, run)
             run = []
         previous = one
-    return found + _fall(points, run)
+    return found + _fall(losses, run)
 
 
 def _scale(one: tuple[int, Point]) -> float:
     return one[1].loss_scale or 0.0
 
 
-def _fall(points: Sequence[Point], run: Sequence[tuple[int, Point]]) -> list[Fall]:
+def _finite(point: Point) -> bool:
+    return point.loss is not None and math.isfinite(point.loss)
+
+
+def _fall(losses: Sequence[int], run: Sequence[tuple[int, Point]]) -> list[Fall]:
     if not run:
         return []
     first, last = run[1], run[-1]
-    before = points[: first[0]]
-    losses = sum(p.loss is not None and math.isfinite(p.loss) for p in before)
-    step = first[1].step
+    before, step = losses[first[0]], first[1].step
     return [
         Fall(
             first=first[1],
@@ -75,9 +80,10 @@ def _fall(points: Sequence[Point], run: Sequence[tuple[int, Point]]) -> list[Fal
             times=len(run) - 1,
             started=_scale(run[0]),
             ended=_scale(last),
-            learnt=losses >= LOSSES
+            learnt=before >= LOSSES
             if step is None
-            else step > SEARCH_STEPS or losses > SEARCH_STEPS,
-            on=len(points) - 1 - last[0] <= NEAR,
+            else step > SEARCH_STEPS or before > SEARCH_STEPS,
+            # One more than there are points.
+            on=len(losses) - 2 - last[0] <= NEAR,
         )
     ]

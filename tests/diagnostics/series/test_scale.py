@@ -1,5 +1,6 @@
 """A loss scale that falls step after step, told from the search at the start."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,3 +43,16 @@ def test_the_search_at_the_start_has_learnt_nothing() -> None:
 def test_any_scales_are_judged(scales: list[float | None]) -> None:
     """Whatever is printed, a fall ends below where it started."""
     assert [] == [fall for fall in falls(run(scales)) if fall.ended >= fall.started]
+
+
+def test_a_scale_that_never_rests_is_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each point is asked once for its loss, however many falls there are."""
+    asked: list[Point] = []
+
+    def counted(point: Point) -> bool:
+        asked.append(point)
+        return True
+
+    monkeypatch.setattr("diagnostics.series.scale._finite", counted)
+
+    assert (500, 1_000) == (len(falls(run([64.0, 32.0] * 500, loss=2.0))), len(asked))
