@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from diagnostics.incidents.declared import load
 from diagnostics.incidents.edge import Edge
-from diagnostics.incidents.training import of_training
 from diagnostics.knowledge.aliases import WISH, XID
 from diagnostics.knowledge.codes.events import ECHO_S
 from diagnostics.knowledge.codes.tables import xids
@@ -42,8 +41,4 @@ def _cleared(cause: str) -> Iterator[Edge]:
     yield Edge(cause, CLEARED, "pid", ECHO_S)
 
 
-EDGES: tuple[Edge, ...] = (
-    *load(),
-    *of_codes(),
-    *of_training(),
-)
+EDGES: tuple[Edge, ...] = (*load(), *of_codes())

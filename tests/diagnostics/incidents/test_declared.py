@@ -66,6 +66,34 @@ def test_what_is_wrong_is_said_with_its_file(text: str, why: str) -> None:
     ]
 
 
+GROUPED = """
+[groups]
+hard = ["a", "b"]
+all = ["@hard", "c"]
+
+[[edge]]
+cause = "@all"
+consequence = "d"
+same = "log"
+"""
+
+
+def test_a_group_stands_for_all_its_faults() -> None:
+    """Groups name groups; one that is not there, or that names itself, is said."""
+    wrong = ("@none", "@round")
+    round_ = GROUPED.replace('"c"]', '"c"]\nround = ["@round"]')
+    said = []
+    for name in wrong:
+        with pytest.raises(EdgesError) as told:
+            parse("x.toml", round_.replace("@all", name))
+        said.append(str(told.value).partition(": ")[2].partition(",")[0])
+
+    assert (
+        tuple(Edge(cause, "d", "log") for cause in "abc"),
+        ["no group is called 'none'", "no group is called 'round'"],
+    ) == (parse("x.toml", GROUPED), said)
+
+
 def test_what_a_log_says_of_a_gpu_is_the_gpus_own() -> None:
     """The driver's uncorrectable error and the job's word of it are one incident."""
     ecc = finding("ecc_uncorrectable", stage="driver")
