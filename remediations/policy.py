@@ -41,10 +41,16 @@ class PolicyError(ValueError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Heat:
-    """How heat is held; `dcmi` and `redfish` let the BMC's own power limit be used as well."""
+    """How heat is held: by the driver's power limit, or by `locked_clocks` instead.
+
+    `dcmi` or `redfish_url` let the BMC's own power limit be used as well; `redfish_credentials` is
+    the path of a root-owned file that holds `user:password`.
+    """
 
     dcmi: bool = False
-    redfish: bool = False
+    redfish_url: str = ""
+    redfish_credentials: str = ""
+    locked_clocks: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -216,6 +216,8 @@ def _evidence(
     told: dict[str, Any] = {} if echo is None else {"echo_of": echo}
     if hit.over:
         told["over"] = True
+    if not hit.by_kernel:
+        told["by_program"] = True
     if first.time is None:
         told |= {"age_s": first.age_s, "last_age_s": hit.last.age_s}
     if hit.recovery is not None:

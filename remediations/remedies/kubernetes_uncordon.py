@@ -1,0 +1,53 @@
+"""Give the node back to Kubernetes: only a cordon of ours, and only once its cause is gone."""
+
+from diagnostics.document import Incident
+from diagnostics.finding import Finding
+from remediations.plan.actions import Action, Remedy, Situation, Step, key
+from remediations.plan.needs import repairs
+from remediations.plan.scheduler import fault_of
+from remediations.remedies.checks import NODE
+
+NAME = "kubernetes.uncordon"
+RISK = "the next pod gets the node: a fault that only shows under load shows there"
+
+
+def propose(situation: Situation, incident: Incident | None, root: Finding | None) -> Action | None:
+    """Uncordon a node that we cordoned, where no incident needs it out any more."""
+    del incident, root
+    kube = situation.kubernetes
+    if kube is None or not (kube.unschedulable and kube.ours):
+        return None
+    roots = (situation.finding(one.root) for one in situation.incidents)
+    if any(one is not None and "out" in repairs(situation, one) for one in roots):
+        return None
+    fault = fault_of(kube.reason) or "unknown"
+    step = Step(
+        verb="kubernetes_uncordon",
+        says=f"kubectl uncordon {kube.name}, and take our taint off",
+        done="kubernetes_node",
+    )
+    return Action(
+        key=key(NAME, situation, fault, kube.reason or ""),
+        remedy=NAME,
+        fault=fault,
+        subject=f"node {kube.name}",
+        signature=fault,
+        steps=(step,),
+        verify=NODE,
+        risk=RISK,
+    )
+
+
+REMEDY = Remedy(
+    name=NAME,
+    does="uncordons the node in Kubernetes and takes our taint off",
+    about="node",
+    takes="nothing",
+    precondition="it is cordoned with our taint, and all that is checked afterwards is seen well",
+    risk=RISK,
+    verification="the API server says schedulable, without our taint",
+    cooldown_s=900.0,
+    deadline_s=1800.0,
+    verbs=frozenset({"kubernetes_uncordon"}),
+    propose=propose,
+)

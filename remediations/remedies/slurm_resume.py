@@ -1,0 +1,54 @@
+"""Give the node back to Slurm: only a drain of ours, and only once its cause is gone."""
+
+from diagnostics.document import Incident
+from diagnostics.finding import Finding
+from remediations.plan.actions import Action, Remedy, Situation, Step, key
+from remediations.plan.needs import repairs
+from remediations.plan.scheduler import drained, fault_of, ours
+from remediations.remedies.checks import NODE
+
+NAME = "slurm.resume"
+RISK = "the next job gets the node: a fault that only shows under load shows there"
+
+
+def propose(situation: Situation, incident: Incident | None, root: Finding | None) -> Action | None:
+    """Resume a node that we drained, where no incident needs it out any more."""
+    del incident, root
+    slurm = situation.slurm
+    if slurm is None or not ours(slurm) or not drained(slurm):
+        return None
+    roots = (situation.finding(one.root) for one in situation.incidents)
+    if any(one is not None and "out" in repairs(situation, one) for one in roots):
+        return None
+    fault = fault_of(slurm.reason) or "unknown"
+    step = Step(
+        verb="slurm_resume",
+        args={"reason": slurm.reason or ""},
+        says=f"scontrol update NodeName={slurm.name} State=RESUME",
+        done="slurm_state",
+    )
+    return Action(
+        key=key(NAME, situation, fault, slurm.reason or ""),
+        remedy=NAME,
+        fault=fault,
+        subject=f"node {slurm.name}",
+        signature=fault,
+        steps=(step,),
+        verify=NODE,
+        risk=RISK,
+    )
+
+
+REMEDY = Remedy(
+    name=NAME,
+    does="resumes the node in Slurm",
+    about="node",
+    takes="nothing",
+    precondition="it is drained with our reason, and all that is checked afterwards is seen well",
+    risk=RISK,
+    verification="Slurm says IDLE, and the reason is gone",
+    cooldown_s=900.0,
+    deadline_s=1800.0,
+    verbs=frozenset({"slurm_resume"}),
+    propose=propose,
+)
