@@ -12,8 +12,9 @@ writes here; an older journal is kept as `journal.1.jsonl`, so that the counts o
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,20 +53,21 @@ class Acted(NamedTuple):
 class Journal:
     """The file in the actor's state directory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most: int = MOST_BYTES) -> None:
         self._folder = folder
+        self._most = most
         self.path = folder / "journal.jsonl"
 
     def write(self, line: Line) -> None:
         """Append *line*; when this returns, it is on the disk."""
-        text = json.dumps(line, separators=(",", ":"), allow_nan=False).encode()
+        text = _text(line)
         if len(text) > LINE_CAP:
             raise ValueError(f"a line of {len(text)} bytes")
         new = not self.path.exists()
         with self.locked("write"):
             handle = os.open(self.path, FLAGS, 0o600)
             try:
-                os.write(handle, (b"" if _whole(handle) else b"\n") + text + b"\n")
+                os.write(handle, (b"" if _whole(handle) else b"\n") + text)
                 os.fsync(handle)
             finally:
                 os.close(handle)
@@ -80,7 +82,7 @@ class Journal:
         return found
 
     def lines(self) -> Iterator[Line]:
-        """Yield what is whole, the oldest first."""
+        """Yield what is whole, the oldest first; what a rotation carried over comes twice."""
         for path in (*self._older(), self.path):
             try:
                 text = path.read_bytes()
@@ -91,14 +93,27 @@ class Journal:
     def _older(self) -> list[Path]:
         return [self._folder / f"journal.{n}.jsonl" for n in range(KEPT, 0, -1)]
 
-    def rotate(self) -> None:
-        """Begin a new file where this one is long; not while an action is open."""
-        if not self.path.exists() or self.path.stat().st_size < MOST_BYTES:
+    def rotate(self, keep: Callable[[Acted], bool]) -> None:
+        """Begin a new file where this one is long, with what is to *keep* at its head.
+
+        So nobody who asks often makes the actor forget. Not while an action is open.
+        """
+        if not self.path.exists() or self.path.stat().st_size < self._most:
             return
-        older = self._older()
-        for to, path in zip(older, [*older[1:], self.path], strict=True):
+        kept = {one.id for one in self.actions().values() if keep(one)}
+        head = {_text(line): None for line in self.lines() if line["id"] in kept}
+        fresh = self._folder / "journal.new"
+        fresh.unlink(missing_ok=True)
+        handle = os.open(fresh, FLAGS, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(head)
+            file.flush()
+            os.fsync(handle)
+        older = [*self._older(), self.path]
+        for to, path in pairwise(older):
             if path.exists():
                 path.replace(to)
+        fresh.replace(self.path)
         _keep_name(self._folder)
 
     @contextmanager
@@ -109,6 +124,10 @@ class Journal:
             yield _lock(handle, wait=wait)
         finally:
             os.close(handle)
+
+
+def _text(line: Line) -> bytes:
+    return json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
@@ -149,7 +168,7 @@ def _take(found: dict[str, Acted], line: Line) -> None:
     acted = found.get(key)
     if acted is None:
         return
-    if kind == "intent":
+    if kind == "intent" and all(step.n != line["n"] for step in acted.steps):
         step = Step(line["n"], line["verb"], line["args"], line["at"], None)
         found[key] = acted._replace(steps=(*acted.steps, step))
     elif kind == "outcome":

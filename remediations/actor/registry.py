@@ -30,10 +30,14 @@ class Turn(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb that changes something, and the remedies that may use it."""
+    """A verb that changes something, and the remedies that may use it.
+
+    One that *undoes* is let through after the deadline, and where the site allows it no longer.
+    """
 
     call: Callable[..., Any]
     remedies: frozenset[str]
+    undoes: bool = False
 
 
 class Tick(NamedTuple):
@@ -51,11 +55,11 @@ TICKS: dict[str, Tick] = {}
 Call = Callable[..., Any]
 
 
-def verb(*remedies: str) -> Callable[[Call], Call]:
+def verb(*remedies: str, undoes: bool = False) -> Callable[[Call], Call]:
     """Add a verb that changes something, for an open action of one of *remedies*."""
 
     def add(call: Call) -> Call:
-        VERBS[call.__name__] = Verb(call, frozenset(remedies))
+        VERBS[call.__name__] = Verb(call, frozenset(remedies), undoes)
         return call
 
     return add

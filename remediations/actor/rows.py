@@ -14,22 +14,24 @@ class Row(NamedTuple):
     takes: Takes
     cooldown_s: float
     deadline_s: float
-    proved: bool = False
 
 
 MIN, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
-# Cool-downs: a reset 30 min, a reboot 2 h, a cap 15 min; what only marks a node has none of its own
-# but the ladder's. A drain waits for the node's jobs: its deadline is the longest job's.
+# A reset may be done again after 30 min, a reboot after 2 h, all else after 15 min; a cap moves by
+# a step each 5 min at most, on each GPU by itself.
 ROWS: dict[str, Row] = {
-    "gpu.power_cap": Row("nothing", 15 * MIN, 10 * MIN, proved=True),
-    "slurm.drain": Row("node", 15 * MIN, 10 * MIN, proved=True),
+    "gpu.power_cap": Row("nothing", 5 * MIN, 10 * MIN),
+    "slurm.drain": Row("node", 15 * MIN, 10 * MIN),
+    "slurm.resume": Row("nothing", 15 * MIN, 30 * MIN),
+    "slurm.requeue": Row("process", 15 * MIN, 10 * MIN),
     "kubernetes.cordon": Row("node", 15 * MIN, 10 * MIN),
+    "kubernetes.uncordon": Row("nothing", 15 * MIN, 30 * MIN),
+    "kubernetes.evict": Row("process", 15 * MIN, 10 * MIN),
     "process.end_orphan": Row("process", 15 * MIN, 10 * MIN),
-    "slurm.requeue": Row("process", 30 * MIN, 10 * MIN),
     "persistenced.restart": Row("gpu", 30 * MIN, 10 * MIN),
-    "fabric_manager.restart": Row("node", 30 * MIN, 30 * MIN),
     "gpu.reset": Row("gpu", 30 * MIN, 30 * MIN),
+    "fabric_manager.restart": Row("node", 30 * MIN, 30 * MIN),
     "slurm.reboot": Row("node", 2 * HOUR, DAY),
-    "slurm.resume": Row("nothing", 0.0, 30 * MIN),
 }
+REBOOT = "slurm.reboot"

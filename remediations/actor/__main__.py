@@ -1,0 +1,55 @@
+"""The actor's unit: `python -m remediations.actor`, root, on a socket that systemd passes."""
+
+import os
+import sys
+from pathlib import Path
+
+from collectors.helpers.children import unit
+from collectors.helpers.children.loop import Refused
+from remediations.actor import trust, verbs
+from remediations.actor.serve import Actor
+from remediations.policy import PATH
+
+STATE = "/var/lib/gpudiag-actor"
+
+
+def main() -> int:
+    """Serve until ended; a wrong start is one line that says what to do."""
+    verbs.load()
+    socket, policy = _option("--socket"), _option("--policy") or PATH
+    folder = Path(_option("--state") or STATE)
+    try:
+        _own(folder)
+        trust.policy(policy)
+        Actor(unit.listener(socket), folder, policy).serve()
+    except Refused as no:
+        return _no(no.detail)
+    except (unit.PolicyError, OSError) as problem:
+        return _no(str(problem))
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _own(folder: Path) -> None:
+    """Make the state directory root's alone; what others can write is not believed."""
+    if os.geteuid() != 0:
+        raise unit.PolicyError("the actor needs root: start gpudiag-actor.socket")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    seen = folder.lstat()
+    if seen.st_uid != 0 or seen.st_mode & 0o022:
+        raise unit.PolicyError(f"{folder} is refused: chown root {folder}; chmod go-w {folder}")
+
+
+def _option(name: str) -> str | None:
+    words = sys.argv[1:]
+    return words[words.index(name) + 1] if name in words[:-1] else None
+
+
+def _no(why: str) -> int:
+    sys.stderr.write(f"error: {why}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,11 @@
+"""The modules that hold verbs: each adds its own to the registry when it is imported."""
+
+from importlib import import_module
+
+MODULES: tuple[str, ...] = ("slurm",)
+
+
+def load() -> None:
+    """Import them all."""
+    for name in MODULES:
+        import_module(f"remediations.actor.{name}")

@@ -1,0 +1,88 @@
+"""A real actor as a process of its own, on a socket and a state directory of the test's."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any
+
+from remediations.act.hand import ActorHand, Done, Objection
+from remediations.actor.clock import boot_id
+
+# Slurm's drain in act: what needs no GPU. `[mode]` is the last table.
+POLICY = """users = []
+allow_unproved = [{unproved}]
+[mode]
+{modes}
+"""
+# Verbs of the tests, which write into the folder `NODE` and know how to hang.
+TESTED = "tests.remediations.verbs"
+
+
+def policy(path: Path, *acting: str, mode: str = "act") -> Path:
+    """Write a policy that has *acting* in act, proved or not."""
+    names = ", ".join(f'"{name}"' for name in acting)
+    modes = "\n".join(f'"{name}" = "{mode}"' for name in acting)
+    path.write_text(POLICY.format(unproved=names, modes=modes))
+    path.chmod(0o644)
+    return path
+
+
+class Started:
+    """One actor; started again on the same state after it was killed."""
+
+    def __init__(self, folder: Path, *acting: str, env: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.state = folder / "actor"
+        self.node = folder / "node"
+        self.node.mkdir(exist_ok=True)
+        self.policy = policy(folder / "acting.toml", *acting)
+        self.socket = folder / "actor.sock"
+        self.hand = ActorHand(str(self.socket))
+        self._env = {**os.environ, "NODE": str(self.node), **(env or {})}
+        self.process: Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it listens: its socket is bound before the first line."""
+        self.socket.unlink(missing_ok=True)
+        argv = ["--socket", self.socket, "--policy", self.policy, "--state", self.state]
+        self.process = Popen(
+            [sys.executable, "-m", TESTED, *map(str, argv)],
+            env=self._env,
+            start_new_session=True,
+            stdout=PIPE,
+        )
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+
+    def ask(self, verb: str, **args: Any) -> Done | Objection:
+        """Ask it by the product's own client."""
+        return asyncio.run(self.hand.ask(verb, args))
+
+    def kill(self) -> None:
+        """Kill it and all that it started, as a power cut would."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+            self.process = None
+
+
+def wanted(remedy: str, **other: Any) -> dict[str, Any]:
+    """Return the arguments of `begin` for *remedy*."""
+    return {
+        "key": f"{remedy}|gpu-001|gpu_lost|gpu 1",
+        "remedy": remedy,
+        "subject": "gpu 1",
+        "serial": "1650000000001",
+        "fault": "gpu_lost",
+        "signature": "gpu_lost",
+        "boot_id": boot_id(),
+        "lease": "lease-1",
+        "deadline_s": 60,
+        **other,
+    }

@@ -1,0 +1,63 @@
+"""The actor with verbs of the tests: they change a folder instead of a node."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from collectors.helpers.children import unit
+from remediations.actor import __main__ as program
+from remediations.actor.registry import Refused, Turn, question, verb
+
+NODE = Path(os.environ["NODE"])
+
+
+@verb("slurm.drain", "gpu.reset")
+def put(turn: Turn, name: str) -> str:
+    """Write a file; hang before or after it where the folder says so."""
+    del turn
+    if (NODE / "hang-before").exists():
+        time.sleep(600)
+    if (NODE / "refuse").exists():
+        raise Refused("denied", "the node says no")
+    with (NODE / "done").open("a") as log:
+        log.write(f"put {name}\n")
+    (NODE / f"is-{name}").touch()
+    if (NODE / "hang-after").exists():
+        time.sleep(600)
+    return f"{name} is put"
+
+
+@verb("slurm.drain", "gpu.reset", undoes=True)
+def take(turn: Turn, name: str) -> str:
+    """Remove the file."""
+    del turn
+    with (NODE / "done").open("a") as log:
+        log.write(f"take {name}\n")
+    (NODE / f"is-{name}").unlink(missing_ok=True)
+    return f"{name} is taken"
+
+
+@question
+def is_put(state: Path, name: str) -> bool:
+    """Return whether the file is there."""
+    del state
+    return (NODE / f"is-{name}").exists()
+
+
+def main() -> int:
+    """Say on standard output when the socket is bound."""
+    bind = unit.listener
+
+    def listener(path: str | None) -> object:
+        bound = bind(path)
+        sys.stdout.write("listens\n")
+        sys.stdout.flush()
+        return bound
+
+    unit.listener = listener  # type: ignore[assignment]
+    return program.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
