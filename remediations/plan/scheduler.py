@@ -1,6 +1,6 @@
 """What the scheduler says of this node, as it matters for taking it away or giving it back."""
 
-from remediations.plan.actions import KubeNode, Situation, SlurmNode
+from remediations.plan.actions import Situation, SlurmNode
 
 # How a reason of ours begins; whatever begins otherwise is somebody else's.
 PREFIX = "gpudiag:"
@@ -58,12 +58,8 @@ def still_busy(situation: Situation) -> str | None:
         named = ", ".join(situation.jobs[:3])
         return f"job {named} is on the node" if len(situation.jobs) == 1 else f"jobs {named} are"
     slurm, kube = situation.slurm, situation.kubernetes
+    if slurm is None and kube is None:
+        return "no scheduler says that the node is out of use"
     if slurm is not None and not drained(slurm):
         return f"the node is not drained: {'+'.join(sorted(slurm.states)) or 'state unknown'}"
-    if kube is not None and not _empty(kube):
-        return "the node is not cordoned"
-    return None
-
-
-def _empty(kube: KubeNode) -> bool:
-    return kube.unschedulable
+    return "the node is not cordoned" if kube is not None and not kube.unschedulable else None
