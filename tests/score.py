@@ -32,6 +32,7 @@ class Truth:
     follows: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
     verdict: str | None = None
+    shape: str = ""
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> "Truth":
@@ -39,7 +40,7 @@ class Truth:
         roots, follows, instead = (
             tuple(table.get(name, ())) for name in ("roots", "follows", "instead")
         )
-        return cls(roots, follows, instead, table.get("verdict"))
+        return cls(roots, follows, instead, table.get("verdict"), table.get("shape", ""))
 
     @property
     def healthy(self) -> bool:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from collectors.gpu.health import GpuHealth
 from diagnostics.catalog import WALK
 from diagnostics.document import Document
+from tests.nodes.ablation import whole
 from tests.nodes.build.__main__ import ALL
 from tests.nodes.replay import NAMES, NODES, expected, replay, summary
 from tests.score import truths
@@ -125,6 +127,38 @@ def test_a_hung_gpu_leaves_seven_judged() -> None:
 def test_every_node_has_its_truth() -> None:
     """truth.toml speaks of the recorded nodes, all of them and no others."""
     assert set(NAMES) == set(truths())
+
+
+def test_a_violation_of_no_length_was_seen() -> None:
+    """The node of such ones shows brake and heat in one of two readings, so that it can fail."""
+    health = whole("zero-length-violations").seen[GpuHealth]
+    assert isinstance(health, GpuHealth)
+    pairs = {now.key: (then.clocks.reasons, now.clocks.reasons) for then, now in health.watched()}
+
+    assert [[0x1, 0x89], [0x1, 0x49]] == [
+        sorted(bits or 0 for bits in pairs[gpu.key])
+        for gpu in health.gpus
+        if set(pairs[gpu.key]) != {0x1}
+    ]
+
+
+def test_every_node_says_where_its_shape_is_from() -> None:
+    """No recording is made up: each names the tool, the driver or the source it is modelled on."""
+    assert [] == [name for name, truth in truths().items() if not truth.shape]
+
+
+def test_no_two_sick_nodes_are_alike() -> None:
+    """No two share cause, what follows from it, and type of node: GPUs, network, scheduler."""
+    alike: dict[object, list[str]] = {}
+    for name, truth in truths().items():
+        if truth.roots:
+            node = ALL[name]()
+            cards = {(gpu.model, len(node.gpus)) for gpu in node.gpus}
+            links = {port.link for port in node.ports}
+            kind = (frozenset(cards), frozenset(links), node.slurm is None)
+            alike.setdefault((truth.roots, truth.follows, kind), []).append(name)
+
+    assert [] == [names for names in alike.values() if len(names) > 1]
 
 
 @pytest.mark.parametrize("name", ALL)

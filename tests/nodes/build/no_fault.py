@@ -20,6 +20,9 @@ SIGTERM = (
     "signal, shutting down workers"
 )
 
+# Clock event reasons of nvml.h: at rest, slowed down by heat, braked from outside.
+REST, HEAT, BRAKE = 0x1, 0x48, 0x88
+
 
 def _log(*lines: str, last: int = 41_190) -> dict[str, str]:
     text = "\n".join([*iterations(41_050, last), *lines])
@@ -106,7 +109,20 @@ def old_words() -> Node:
     )
 
 
+def zero_length() -> Node:
+    """GPUs at rest report a brake and heat for one reading of two, and nothing is held down."""
+    node = lean.a100_at_rest().all_say(clocks__reasons=REST)
+    # Of two readings that are a second apart, whenever they are, one falls into it.
+    for second in range(1, 12):
+        over = second % 2 == 0
+        told = {2: BRAKE | REST, 5: HEAT | REST}
+        says = {gpu: {"clocks.reasons": REST if over else bits} for gpu, bits in told.items()}
+        node = node.later(float(second), says)
+    return node
+
+
 HEALTHY = {
+    "zero-length-violations": zero_length,
     "cancelled-xid45-storm": cancelled,
     "time-limit": out_of_time,
     "preempted": preempted,

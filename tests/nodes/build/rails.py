@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import partial
 
 from tests.nodes.build.boot import NOTE, boot
+from tests.nodes.build.gpus import Driver
 from tests.nodes.build.host import Mount
 from tests.nodes.build.jobs import training
 from tests.nodes.build.lean import idle
 from tests.nodes.build.network import Nic, Port
 from tests.nodes.build.node import Node
-from tests.nodes.build.parts import baseboard, ports
+from tests.nodes.build.parts import baseboard, gpus, ports
 from tests.nodes.build.system import LOOPBACK
 
 RAILS = 8
@@ -106,6 +107,15 @@ def roce(*, whole: bool = False) -> Node:
     return _with(idle(), (*rails, _storage()), nics)
 
 
+def of_h200(node: Node) -> Node:
+    """Return the node with H200 in the places of its GPUs."""
+    cards = gpus(len(node.gpus), device="2335", model="h200-sxm")
+    driver = Driver("570.158.01")
+    kmsg = boot(cards, node.ports, node.drives, driver, node.uptime_s)
+    manager = driver.version if node.manager else None
+    return replace(node, gpus=cards, driver=driver, manager=manager, kmsg=kmsg)
+
+
 def change(node: Node, device: str, **parts: object) -> Node:
     """Return the node with one port changed."""
     listed = tuple(
@@ -131,7 +141,7 @@ def narrow() -> Node:
 
 def one_lane() -> Node:
     """One rail has come up with one lane at the lowest speed."""
-    return change(infiniband(), "mlx5_5", rate="SDR1X")
+    return change(of_h200(infiniband()), "mlx5_5", rate="SDR1X")
 
 
 def symbols() -> Node:

@@ -7,7 +7,7 @@ from tests.nodes.build.folder import Folder
 from tests.nodes.build.jobs import training
 from tests.nodes.build.network import Nic
 from tests.nodes.build.node import Node
-from tests.nodes.build.rails import infiniband, roce
+from tests.nodes.build.rails import infiniband, of_h200, roce
 
 RAILS_ONLY = "^mlx5_8"
 DOCKER = Nic("docker0", ("172.17.0.1",), physical=False)
@@ -59,13 +59,13 @@ def docker() -> Node:
 def half_the_rails() -> Node:
     """A launch script of nodes with four cards names four of the eight."""
     names = "=" + ",".join(f"mlx5_{n}" for n in range(4))
-    return set_up(training(infiniband()), {"NCCL_IB_HCA": names})
+    return set_up(training(roce()), {"NCCL_IB_HCA": names})
 
 
 def wrong_index() -> Node:
     """A script of another cluster fixes the place where RoCE v1 stands here."""
     environ = {"NCCL_IB_HCA": RAILS_ONLY, "NCCL_IB_GID_INDEX": "2"}
-    return set_up(training(roce()), environ)
+    return set_up(training(of_h200(roce())), environ)
 
 
 def ranks_differ() -> Node:
