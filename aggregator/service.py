@@ -11,9 +11,11 @@ from aggregator import credentials
 from aggregator.api.bounds import Bounds
 from aggregator.fleet.leases import Limits
 from aggregator.fleet.ping_servers import PingServers
+from aggregator.fleet.ways import Ways
 from aggregator.settings import Place
 from aggregator.store.protocol import Store
 from aggregator.store.records import Arrival, Token
+from aggregator.wire import Way
 
 KNOWN = 200_000
 
@@ -32,6 +34,13 @@ class Stages(NamedTuple):
     sent: float
     received: float
     ages_s: Mapping[str, float]
+
+
+class Peers(NamedTuple):
+    """Where a node's peers serve pings, and where others answered them."""
+
+    serving: dict[str, tuple[str, ...]]
+    worked: dict[str, tuple[Way, ...]]
 
 
 class Aggregator:
@@ -57,7 +66,7 @@ class Aggregator:
         self.tallies = Tallies()
         self._tokens: dict[str, Token] = {}
         self._stages: dict[str, Stages] = {}
-        self._servers = PingServers()
+        self._servers, self._ways = PingServers(), Ways()
 
     async def start(self) -> None:
         """Take up what survived the restart."""
@@ -101,16 +110,19 @@ class Aggregator:
         for one in arrivals:
             if one.whole:
                 self._servers.heard(one.node, one.gauges, one.sent, received)
+            elif one.kind == "heartbeat":
+                self._ways.heard(one.node, one.boot_id, one.worked, one.sent, received)
             last = self._stages.get(one.node)
             if one.stages_s and (last is None or one.sent >= last.sent):
                 if len(self._stages) >= KNOWN:
                     self._stages.clear()
                 self._stages[one.node] = Stages(one.sent, received, one.stages_s)
 
-    def serving(self, arrivals: Sequence[Arrival], now: float) -> dict[str, tuple[str, ...]]:
-        """Return where the peers serve pings for whom the newest heartbeat of a batch asks."""
+    def of_peers(self, arrivals: Sequence[Arrival], now: float) -> Peers:
+        """Return what is known of the peers for whom the newest heartbeat of a batch asks."""
         beats = [one for one in arrivals if one.peers]
-        return self._servers.of(max(beats, key=lambda one: one.sent).peers, now) if beats else {}
+        asked = max(beats, key=lambda one: one.sent).peers if beats else ()
+        return Peers(self._servers.of(asked, now), self._ways.of(asked, now))
 
     def stages_of(self, node: str, now: float) -> dict[str, float]:
         """Return how old each stage is now; none until a heartbeat came since the start."""

@@ -32,15 +32,27 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     switch_port: int | None = None
 
 
+class Way(msgspec.Struct, frozen=True, array_like=True):
+    """That peers answered over InfiniBand since boot: on which device, and how long ago the last.
+
+    `pkey` and `lid` are the port's own at that time, None where they were not seen.
+    """
+
+    device: str
+    ago_s: float
+    pkey: int | None = None
+    lid: int | None = None
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a node says at one time.
 
     (node, boot_id, sequence) is its identity: the same one twice counts once. `sent` is the node's
     wall clock, epoch seconds; the receiver keeps its own time of receipt. A heartbeat carries
     nothing more than `verdict`, `stages_s`, by stage the seconds since its oldest source was
-    looked at, and `peers`, the nodes of whose ping servers it asks; a change the findings that
-    appeared or changed, and what cleared; a snapshot the whole diagnosis, the parts, versions and
-    gauges.
+    looked at, `worked`, the devices on which peers answered its pings, and `peers`, the nodes of
+    whose ping servers and devices it asks; a change the findings that appeared or changed, and what
+    cleared; a snapshot the whole diagnosis, the parts, versions and gauges.
     """
 
     schema: str = SCHEMA
@@ -62,6 +74,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gauges: dict[str, float] = {}
     stages_s: dict[str, float] = {}
     peers: tuple[str, ...] = ()
+    worked: tuple[Way, ...] = ()
+
+
+class Asks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a heartbeat asks of other nodes and tells them, in the report's own fields."""
+
+    peers: tuple[str, ...] = ()
+    worked: tuple[Way, ...] = ()
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,7 +89,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `rejected` names lines (from 0) that will never be accepted, each with its reason: the node
     drops and counts them. `paused` tells that all acting is to stop. `serving` are by node the RDMA
-    devices on which its server for pings runs, of the `peers` asked for whose own agent said so.
+    devices on which its server for pings runs, of the `peers` asked for whose own agent said so;
+    `worked` by node the devices on which others answered it since its boot.
     """
 
     accepted: int = 0
@@ -77,3 +98,4 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rejected: dict[int, str] = {}
     paused: bool = False
     serving: dict[str, tuple[str, ...]] = {}
+    worked: dict[str, tuple[Way, ...]] = {}

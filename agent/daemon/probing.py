@@ -10,14 +10,16 @@ from typing import Any
 import msgspec
 
 from agent.daemon.confirmed import Confirmed
+from aggregator.wire import Asks, Receipt, Way
 from collectors.catalog import Source
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Peer, Wanted
-from collectors.network import full_mtu, ibping, ping, tcp, traffic
+from collectors.network import full_mtu, ibping, partitions, ping, tcp, traffic
 from collectors.network.full_mtu import FullSize, FullSizes
 from collectors.network.ibping import IbPings
 from collectors.network.neighbours import Hops, Neighbours
-from collectors.network.peers import Probe, short
+from collectors.network.partitions import Place, may_talk
+from collectors.network.peers import OtherEnd, Probe, short
 from collectors.network.ping import Pings
 from collectors.network.schedule import ROUND_S, Turn, turns
 from collectors.network.subnet import Managers, SubnetManagers
@@ -35,9 +37,12 @@ LATE_S = 5.0
 MOST_KEPT = 4096
 # Of whose ping servers the aggregator is asked: those probed last, as many as it answers.
 MOST_ASKED = 64
+# A node has eight rails, and the aggregator takes as many.
+MOST_DEVICES = 16
 
 Answer = Probe | FullSize | TcpAnswer
-Key = tuple[str, str, str]
+# The tool, the peer, and the two ends' devices.
+Key = tuple[str, str, str, str]
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,13 +64,33 @@ class Probing:
         self._allowed: float | None = None
         self._held: Missing | None = None
         self._done = 0.0
+        self._places: dict[str, Place] = {}
         self.confirmed = Confirmed(node.monotonic)
+
+    def asks(self) -> Asks:
+        """Return what the aggregator is asked of other nodes and may tell them."""
+        return Asks(peers=self.asked(), worked=self.worked())
+
+    def told(self, receipt: Receipt) -> None:
+        """Take what it answers."""
+        self.confirmed.told(receipt.serving, receipt.worked)
 
     def asked(self) -> tuple[str, ...]:
         """Return the peers that were pinged over InfiniBand last, the newest first."""
         names = {peer.name for peer in self._wanted().peers}
-        pinged = (name for tool, name, _ in reversed(self._kept) if tool == "ibping")
+        pinged = (name for tool, name, *_ in reversed(self._kept) if tool == "ibping")
         return tuple(name for name in dict.fromkeys(pinged) if name in names)[:MOST_ASKED]
+
+    def worked(self) -> tuple[Way, ...]:
+        """Return by device of this node when a peer last answered its pings."""
+        last: dict[str, float] = {}
+        for (tool, _, rail, _), kept in self._kept.items():
+            if tool == "ibping" and kept.answered is not None:
+                last[rail] = max(kept.answered, last.get(rail, kept.answered))
+        now = self._node.monotonic()
+        found = ((rail, at, self._places.get(rail, Place())) for rail, at in last.items())
+        ways = (Way(rail, round(now - at, 1), place.pkey, place.lid) for rail, at, place in found)
+        return tuple(ways)[:MOST_DEVICES]
 
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return *sources* with those of probes as ones that show what is kept."""
@@ -136,21 +161,25 @@ class Probing:
         silent = False
         if ibping.target(peer):
             made = (await ibping.ping(self._node, [msgspec.structs.replace(peer, rail=rail)]))[0]
-            self._keep(("ibping", name, rail), made, answered=made.answered)
+            other = peer_rail if peer_rail != rail else ""
+            made = msgspec.structs.replace(made, peer_rail=other)
+            self._keep(("ibping", name, rail, other), made, answered=made.answered)
             silent = made.missing is None and not made.answered
+            if made.answered:
+                self._places[rail] = await partitions.place(self._node, rail)
         # One address stands for all rails: once a round is enough.
-        if peer.address and self._older(("ping", name, ""), ROUND_S / 2):
+        if peer.address and self._older(("ping", name, "", ""), ROUND_S / 2):
             await self._over_ip(peer)
         return silent
 
     async def _over_ip(self, peer: Peer) -> None:
         probe = await ping.probe(self._node, peer)
-        self._keep(("ping", peer.name, ""), probe, answered=probe.answered)
+        self._keep(("ping", peer.name, "", ""), probe, answered=probe.answered)
         if probe.answered:
             size = await full_mtu.send(self._node, probe)
-            self._keep(("mtu", peer.name, ""), size, answered=size.received > 0)
+            self._keep(("mtu", peer.name, "", ""), size, answered=size.received > 0)
         spoken = await tcp.connect(self._node, peer)
-        self._keep(("tcp", peer.name, ""), spoken, answered=spoken.answered)
+        self._keep(("tcp", peer.name, "", ""), spoken, answered=spoken.answered)
 
     def _peer(self, name: str, rail: str) -> Peer | None:
         ours = [one for one in self._wanted().peers if one.name == name]
@@ -169,7 +198,7 @@ class Probing:
         return kept is None or self._node.monotonic() - kept.at >= seconds
 
     def _good(self, tool: str, name: str, rail: str) -> bool:
-        kept = self._kept.get((tool, name, rail))
+        kept = self._kept.get((tool, name, rail, ""))
         return kept is not None and kept.answered == kept.at
 
     def _shown(self, tool: str) -> list[Any] | Missing:
@@ -177,7 +206,7 @@ class Probing:
         self._allowed = now = self._node.monotonic()
         names = {peer.name for peer in self._wanted().peers}
         shown = []
-        for (kept_tool, name, _), kept in self._kept.items():
+        for (kept_tool, name, *_), kept in self._kept.items():
             if kept_tool != tool or name not in names:
                 continue
             ages: dict[str, float] = {"age_s": round(now - kept.at, 1)}
@@ -202,8 +231,20 @@ class Probing:
 
     def _confirmed(self, probe: Probe) -> Probe:
         """Return the probe with the peer's own word of its server, which counts more than ours."""
-        serves = self.confirmed.serves(probe.peer, probe.rail)
-        return probe if serves is None else msgspec.structs.replace(probe, serves=serves)
+        rail = probe.peer_rail or probe.rail
+        serves = self.confirmed.serves(probe.peer, rail)
+        way = self.confirmed.worked(probe.peer, rail)
+        return msgspec.structs.replace(
+            probe,
+            serves=probe.serves if serves is None else serves,
+            theirs=None if way is None else self._theirs(probe, way),
+        )
+
+    def _theirs(self, probe: Probe, way: Way) -> OtherEnd:
+        ours = self._places.get(probe.rail, Place())
+        return OtherEnd(
+            worked_s=round(way.ago_s, 1), reachable=may_talk(ours.pkey, way.pkey), lid=way.lid
+        )
 
     async def _pings(self, node: Node, wanted: Wanted) -> Pings | Missing:
         del node

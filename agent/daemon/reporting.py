@@ -17,6 +17,7 @@ from agent.outbox.sender import Answer, Sender
 from agent.outbox.spool import Spool
 from agent.outbox.store import Limits
 from agent.settings.load import Report
+from aggregator.wire import Asks, Receipt
 from collectors.node.protocol import Node
 from diagnostics.document import plain
 
@@ -52,17 +53,13 @@ class Reporting:
         self._walk: Walk | None = None
         self._whole_at: float | None = None
         self._problem: str | None = None
-        self._peers: Callable[[], tuple[str, ...]] = tuple
-        self._on_serving: Callable[[Mapping[str, tuple[str, ...]]], None] = lambda _: None
+        self._asks: Callable[[], Asks] = Asks
+        self._told: Callable[[Receipt], None] = lambda _: None
         self.paused = False
 
-    def ask_of(
-        self,
-        peers: Callable[[], tuple[str, ...]],
-        told: Callable[[Mapping[str, tuple[str, ...]]], None],
-    ) -> None:
-        """Ask with each heartbeat where *peers* serve pings, and give the answers to *told*."""
-        self._peers, self._on_serving = peers, told
+    def ask_of(self, asks: Callable[[], Asks], told: Callable[[Receipt], None]) -> None:
+        """Ask with each heartbeat what *asks* says, and give the answers to *told*."""
+        self._asks, self._told = asks, told
 
     async def _renew(self) -> bool:
         """Get another credential; who did not know the old one may know nothing of the node."""
@@ -82,7 +79,8 @@ class Reporting:
         """Take what an answer says beside the reports; one without a receipt says nothing."""
         if answer.paused is not None:
             self._pause(paused=answer.paused)
-            self._on_serving(answer.serving)
+        if answer.receipt is not None:
+            self._told(answer.receipt)
 
     def _pause(self, *, paused: bool) -> None:
         if paused != self.paused:
@@ -110,9 +108,7 @@ class Reporting:
             if self._about is not None:
                 now = self._node.now()
                 self._spool.put(
-                    reports.heartbeat(
-                        self._about, self._verdict, now, self._stages(), self._peers()
-                    )
+                    reports.heartbeat(self._about, self._verdict, now, self._stages(), self._asks())
                 )
             await self._node.sleep(HEARTBEAT_S)
 

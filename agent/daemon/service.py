@@ -43,7 +43,7 @@ class Service:
         self._housekeeping = Housekeeping(parts.node, self._releasing)
         self._probing = Probing(parts.node, self._reloading.wanted)
         if parts.reporting is not None:
-            parts.reporting.ask_of(self._probing.asked, self._probing.confirmed.told)
+            parts.reporting.ask_of(self._probing.asks, self._probing.told)
         self._sampler = Sampler(
             parts.node, self._sources(), self._reloading.wanted, parts.log, parts.chance
         )

@@ -8,7 +8,7 @@ import msgspec
 
 from agent.outbox import privacy
 from agent.outbox.privacy import JobText
-from aggregator.wire import Part, Report
+from aggregator.wire import Asks, Part, Report
 
 Finding = Mapping[str, Any]
 
@@ -91,14 +91,15 @@ def heartbeat(
     verdict: str,
     sent: float,
     stages_s: Mapping[str, float] | None = None,
-    peers: tuple[str, ...] = (),
+    asks: Asks | None = None,
 ) -> Report:
     """Return the report that says no more than that the node lives, how it is, and looks.
 
-    *peers* are those of whose ping servers the receipt shall tell.
+    *asks* is what the receipt shall be about, and what others want to know of this node in turn.
     """
     stages = dict(stages_s or {})
-    return _report(about, sent, kind="heartbeat", verdict=verdict, stages_s=stages, peers=peers)
+    said = {} if asks is None else msgspec.structs.asdict(asks)
+    return _report(about, sent, kind="heartbeat", verdict=verdict, stages_s=stages, **said)
 
 
 def change(

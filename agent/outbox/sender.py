@@ -5,7 +5,7 @@ import random
 import ssl
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import aiohttp
@@ -57,15 +57,15 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one batch; `wait_s` is what the server asked for.
 
-    `unknown`: the credential is none that the server knows, or no longer. `paused` and `serving`
-    are the receipt's, None and empty without one.
+    `unknown`: the credential is none that the server knows, or no longer. `paused` is the
+    receipt's, None without one.
     """
 
     result: Result
     detail: str = ""
     rejected: int = 0
     paused: bool | None = None
-    serving: Mapping[str, tuple[str, ...]] = {}
+    receipt: Receipt | None = None
     wait_s: float = 0.0
     unknown: bool = False
 
@@ -239,7 +239,7 @@ def _receipt(text: bytes, count: int) -> Answer:
         detail=why,
         rejected=rejected,
         paused=receipt.paused,
-        serving=receipt.serving,
+        receipt=receipt,
     )
 
 

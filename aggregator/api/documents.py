@@ -37,6 +37,10 @@ class Problem(Document):
     instance: str
 
 
+# Device, seconds since the last answer, P_Key, LID.
+Way = tuple[str, float, int | None, int | None]
+
+
 class Receipt(Document):
     """What became of a batch; sent after it is on disk."""
 
@@ -45,6 +49,7 @@ class Receipt(Document):
     rejected: dict[int, str] = {}
     paused: bool = False
     serving: dict[str, tuple[str, ...]] = {}
+    worked: dict[str, tuple[Way, ...]] = {}
 
 
 class Node(Document):

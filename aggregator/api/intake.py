@@ -10,6 +10,7 @@ import msgspec
 
 from aggregator.api import strict
 from aggregator.fleet.ping_servers import named
+from aggregator.fleet.ways import usable
 from aggregator.store.bodies import pack
 from aggregator.store.records import Arrival, PartSeen
 from aggregator.wire import SCHEMA, Report
@@ -109,6 +110,7 @@ def arrival(line: memoryview, node: str, longest: int) -> Arrival:
         stages_s=_stages(report.stages_s),
         gauges=report.gauges,
         peers=named(report.peers),
+        worked=usable(report.worked),
     )
 
 

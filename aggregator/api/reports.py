@@ -42,12 +42,14 @@ async def post(request: web.Request, caller: Token) -> web.Response:
     counted.reports["accepted"] += appended.accepted
     counted.reports["duplicate"] += appended.duplicates
     counted.reports["rejected"] += len(taken.rejected)
+    peers = aggregator.of_peers(taken.arrivals, received)
     receipt = Receipt(
         accepted=appended.accepted,
         duplicates=appended.duplicates,
         rejected=taken.rejected,
         paused=aggregator.paused,
-        serving=aggregator.serving(taken.arrivals, received),
+        serving=peers.serving,
+        worked=peers.worked,
     )
     return web.Response(body=_encode(receipt), content_type="application/json")
 

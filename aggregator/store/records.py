@@ -5,14 +5,16 @@ from typing import Any, Literal
 
 import msgspec
 
+from aggregator.wire import Way
+
 Role = Literal["node", "viewer", "operator", "admin", "join"]
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """One report as it came; `body` is its JSON, zstd, None for a heartbeat.
 
-    `stages_s`, `gauges` and `peers` are not stored: the next heartbeat, 30 s later, or the next
-    snapshot, five minutes later, has them anew.
+    `stages_s`, `gauges`, `peers` and `worked` are not stored: the next heartbeat, 30 s later, or
+    the next snapshot, five minutes later, has them anew.
     """
 
     node: str
@@ -34,6 +36,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     stages_s: Mapping[str, float] = {}
     gauges: Mapping[str, float] = {}
     peers: tuple[str, ...] = ()
+    worked: tuple[Way, ...] = ()
 
 
 class PartSeen(msgspec.Struct, frozen=True, kw_only=True, order=True):

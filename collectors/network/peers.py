@@ -13,6 +13,18 @@ from collectors.node.protocol import Node
 START_S = 9.0
 
 
+class OtherEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """A peer's port as its own agent tells of it.
+
+    `worked_s` is how long ago it was last answered by anybody, `lid` what it had then. `reachable`:
+    its partition and ours let the two talk.
+    """
+
+    worked_s: float
+    reachable: bool = False
+    lid: int | None = None
+
+
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool said of the way to one peer.
 
@@ -21,12 +33,14 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     `seconds` is how long the tool ran in all, by our clock.
     `address` is the target in numbers, where the tool told it.
     `age_s` is how long ago it was made. `answered_s` is how long ago this peer last answered this
-    node, None where it was not seen to since the agent's start.
+    node, None where it was not seen to since the agent's start. `peer_rail` is the other end's
+    device, "" where it is called as ours. `theirs` is what the peer's agent says of its end.
     """
 
     peer: str
     target: str
     rail: str = ""
+    peer_rail: str = ""
     serves: bool = False
     address: str | None = None
     sent: int = 0
@@ -38,6 +52,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     missing: Missing | None = None
     age_s: float = 0.0
     answered_s: float | None = None
+    theirs: OtherEnd | None = None
 
     @property
     def lost_percent(self) -> float:

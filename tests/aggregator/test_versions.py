@@ -153,12 +153,18 @@ def test_the_agent_understands_an_older_and_a_newer_aggregator(
 
 
 @releases
-async def test_an_older_agent_is_told_of_no_ping_servers(box: Box, release: Path) -> None:
+async def test_an_older_agent_is_told_of_no_peers(box: Box, release: Path) -> None:
     """Who asks for no peers gets the receipt of before; an older receipt tells of no servers."""
     receipt = (await post(box, reports(release)))[1]
     read = sender._receipt(json.dumps(answers(release)["receipt"]).encode(), 5)
 
-    assert (False, {}) == ("serving" in receipt, read.serving)
+    assert read.receipt is not None
+    assert (False, False, {}, {}) == (
+        "serving" in receipt,
+        "worked" in receipt,
+        read.receipt.serving,
+        read.receipt.worked,
+    )
 
 
 @releases

@@ -3,6 +3,7 @@
 import pytest
 
 from agent.daemon.confirmed import FRESH_S, Confirmed
+from aggregator.wire import Way
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,16 @@ def test_an_answer_that_tells_of_others_leaves_a_word() -> None:
     confirmed.told({})
 
     assert confirmed.serves("gpu-018", "mlx5_0")
+
+
+def test_a_peers_way_grows_older() -> None:
+    """When others last answered a peer is told with the time since, and forgotten after a while."""
+    now = [100.0]
+    confirmed = Confirmed(lambda: now[0])
+    confirmed.told({}, {"gpu-018": (Way("mlx5_0", 20.0, 0xFFFF, 12),)})
+    now[0] += 30.0
+    seen = [confirmed.worked("gpu-018", rail) for rail in ("mlx5_0", "mlx5_1")]
+    now[0] += FRESH_S
+    seen.append(confirmed.worked("gpu-018", "mlx5_0"))
+
+    assert [Way("mlx5_0", 50.0, 0xFFFF, 12), None, None] == seen

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from agent.daemon.probing import ALLOWED_S, Probing
+from aggregator.wire import Receipt, Way
 from collectors.catalog import SOURCES
 from collectors.facts.answers import Files, Output
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Peer, Wanted
 from collectors.network.ibping import IbPings
+from collectors.network.peers import OtherEnd
 from collectors.network.ping import Pings
 from collectors.network.ports import Ports
 from collectors.network.schedule import ROUND_S
@@ -55,7 +57,9 @@ class Node(Recorded):
         cap: int = 65_536,
         deadline_s: float = 5.0,
     ) -> Files | Missing:
-        del patterns, names, cap, deadline_s
+        del names, cap, deadline_s
+        if patterns[0].endswith("/pkeys/0"):
+            return Files(texts={f"{PORT}/pkeys/0": "0xffff", f"{PORT}/lid": "0xb"})
         words = round(self.gbps * 1e9 / 32 * self.monotonic())
         return Files(texts={f"{PORT}/rate": "400 Gb/sec (4X NDR)", COUNTER: str(words)})
 
@@ -260,3 +264,83 @@ async def test_those_pinged_last_are_asked_for(ours: Node) -> None:
 
     assert ["gpu-1", "gpu-100", "gpu-99"] == list(asked[:3])
     assert (64, 64) == (len(asked), len(set(asked)))
+
+
+async def test_who_answered_is_told_to_others(ours: Node) -> None:
+    """A heartbeat has the device on which somebody answered since the start, and where it is."""
+    probing = Allowed(ours, lambda: WANTED)
+    ours.silent = {"12"}
+    await probing.probe("", "gpu-018", "")
+    before = probing.asks().worked
+    await probing.probe("", "gpu-019", "")
+    await ours.sleep(20.0)
+
+    assert ((), (Way("", 20.0, 0xFFFF, 11),)) == (before, probing.asks().worked)
+
+
+@pytest.mark.parametrize(
+    ("way", "expected"),
+    [
+        (Way("", 30.0, 0xFFFF, 12), "apart_between"),
+        (Way("", 30.0, 0x7FFF, 12), "apart_between"),
+        (Way("", 9000.0, 0xFFFF, 12), "apart"),
+        (Way("", 30.0, 0x8001, 12), "unproved"),
+        (Way("", 30.0, None, 12), "unproved"),
+        (Way("", 30.0, 0xFFFF, 99), "moved"),
+        (Way("mlx5_1", 30.0, 0xFFFF, 12), "unproved"),
+        (None, "unproved"),
+    ],
+    ids=[
+        *("both work now", "a limited member", "it worked before", "another partition"),
+        *("no P_Key was seen", "it has another LID", "another rail worked", "no word of its agent"),
+    ],
+)
+async def test_two_that_never_met_are_judged_by_how_they_do_with_others(
+    ours: Node, way: Way | None, expected: str
+) -> None:
+    """A way that never worked is bad where both ends work with others and could talk."""
+    wanted = Wanted(peers=tuple(Peer(name=name, lid=lid) for lid, name in enumerate(NAMES[:2], 12)))
+    probing = Allowed(ours, lambda: wanted)
+    ours.silent = {"12"}
+    await probing.probe("", "gpu-018", "")
+    await ours.sleep(60.0)
+    await probing.probe("", "gpu-019", "")
+    worked: dict[str, tuple[Way, ...]] = {} if way is None else {"gpu-018": (way,)}
+    probing.told(Receipt(serving={"gpu-018": ("mlx5_0",)}, worked=worked))
+
+    seen = await probing.ibpings(ours, wanted)
+
+    assert isinstance(seen, IbPings)
+    ports = Missing(what="ports", cause=Cause.NOT_RECORDED, detail="not asked for")
+    (finding,) = ibping.run({IbPings: seen, Ports: ports}).findings
+    assert f"ib_ping_unreachable.{expected}" == finding.text.key
+
+
+async def test_a_sample_across_rails_says_nothing_of_the_rail(ours: Node) -> None:
+    """What a peer's other device answers is kept apart from the way along the rail."""
+    peers = tuple(
+        Peer(name="gpu-018", lid=lid, rail=rail) for lid, rail in ((12, "mlx5_0"), (13, "mlx5_1"))
+    )
+    probing = Allowed(ours, lambda: Wanted(peers=peers))
+    ours.silent = {"12"}
+    await probing.probe("mlx5_0", "gpu-018", "mlx5_0")
+    await probing.probe("mlx5_0", "gpu-018", "mlx5_1")
+
+    seen = await probing.ibpings(ours, Wanted(peers=peers))
+
+    assert isinstance(seen, IbPings)
+    assert {("", None), ("mlx5_1", 0.0)} == {(p.peer_rail, p.answered_s) for p in seen.probes}
+
+
+async def test_the_other_ends_word_stands_beside_a_probe(ours: Node) -> None:
+    """Across rails it is the word of the device at the other end."""
+    peers = (Peer(name="gpu-018", lid=13, rail="mlx5_1"),)
+    probing = Allowed(ours, lambda: Wanted(peers=peers))
+    await probing.probe("mlx5_0", "gpu-018", "mlx5_1")
+    ways = (Way("mlx5_0", 1.0, 0xFFFF, 12), Way("mlx5_1", 7.0, 0x7FFF, 13))
+    probing.told(Receipt(worked={"gpu-018": ways}))
+
+    seen = await probing.ibpings(ours, Wanted(peers=peers))
+
+    assert isinstance(seen, IbPings)
+    assert [OtherEnd(worked_s=7.0, reachable=True, lid=13)] == [p.theirs for p in seen.probes]
