@@ -17,6 +17,8 @@ from diagnostics.incidents import join
 from diagnostics.incidents.outlook import Looked
 from diagnostics.knowledge import pages
 from remediations.plan import advise
+from remediations.plan.situation import NOBODY, Acting, situation
+from remediations.plan.standing import Standing
 
 
 def iso(seconds: float) -> str:
@@ -32,10 +34,12 @@ def build(
     started: float | None,
     seconds: float | None,
     strict: bool,
+    acting: Acting = NOBODY,
 ) -> Document:
     """Return the document of one walk; ids are given here, in the order of INTERFACES.
 
-    *identity* is None where text was read that says of no node who it is.
+    *identity* is None where text was read that says of no node who it is. *acting* is what the plan
+    rests on beside the walk.
     """
     node = identity.node if identity else None
     raw = [f for stage in walked for result in stage.results for f in result.findings]
@@ -45,7 +49,7 @@ def build(
     opened = None if started is None else iso(started)
     looked = tuple(_looked(result) for stage in walked for result in stage.results)
     incidents = join.incidents(findings, node, known, opened, now=started, looked=looked)
-    return Document(
+    built = Document(
         product=BUILD,
         node=node,
         boot_id=identity.boot_id if identity else None,
@@ -59,8 +63,14 @@ def build(
         root_causes=join.root_causes(findings, started),
         incidents=incidents,
         jobs=tuple(job for stage in walked for job in stage.jobs),
-        plan=advise.propose(incidents, findings, known),
     )
+    rests_on = situation(built, stands(walked), acting, now=started or 0.0, findings=findings)
+    return msgspec.structs.replace(built, plan=advise.propose(rests_on, known))
+
+
+def stands(walked: Sequence[Walked]) -> Standing:
+    """Return how the node stands by the end of a walk; nothing is known where none was made."""
+    return next((one.standing for one in reversed(walked) if one.standing), Standing())
 
 
 def _looked(result: Result) -> Looked:

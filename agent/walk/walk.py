@@ -21,6 +21,7 @@ from diagnostics.check import Check, Limits, Result
 from diagnostics.finding import STAGES, Finding, Stage
 from diagnostics.grace import settled
 from diagnostics.rules.seen import TrainingLogs
+from remediations.plan.standing import standing
 
 BUDGET_S = 20.0
 LEAST_S = 1.0
@@ -72,7 +73,11 @@ async def walk(
                 jobs=_jobs(gather, results) if stage == "training" else (),
             )
         )
-    return tuple(walked)
+    return (*walked[:-1], *(_stands(last, gather) for last in walked[-1:]))
+
+
+def _stands(last: Walked, gather: "Gather") -> Walked:
+    return msgspec.structs.replace(last, standing=standing(gather.seen))
 
 
 def _uptime_s(gather: "Gather") -> float | None:

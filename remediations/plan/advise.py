@@ -1,4 +1,4 @@
-"""The remedy that changes nothing: steps for a person, from the fault's page."""
+"""The plan as the document shows it: the remedy of each incident, and the steps of a person."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,35 +7,60 @@ from diagnostics.finding import Finding
 from diagnostics.incidents import look, recovery
 from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
+from remediations.plan.actions import Decision, Situation
+from remediations.plan.decide import decide
 
 NAME = "advise"
 REASON = "no remedy acts on its own; these steps are for a person"
 NAMED = "the rule that found it names this remedy; it does not act on its own"
 
 
-def propose(
-    incidents: Sequence[Incident], findings: Sequence[Finding], pages: Mapping[str, Page]
-) -> tuple[PlanLine, ...]:
-    """Return the steps for each incident whose fault has a page, first what its GPU needs.
+def propose(situation: Situation, pages: Mapping[str, Page]) -> tuple[PlanLine, ...]:
+    """Return a line for each incident whose fault has a page: its remedy, and the steps.
 
-    The remedy is the one that the root's rule names, where it names one.
+    The remedy is the one that the root's rule names, where it names one; else that of the first
+    decision that acts, or of the first at all. First among the steps is what the GPU needs.
     """
-    by_id = {finding.id: finding for finding in findings}
+    decisions = decide(situation)
     return tuple(
-        PlanLine(
-            remedy=next(iter(root.remedies), NAME),
-            incident=incident.id,
-            decision="advised",
-            reason=NAMED if root.remedies else REASON,
-            steps=(
-                *_recovery(root, findings),
-                *(look.command(step, root, root.subject.node) for step in page.do),
-            ),
-            risk=page.never,
-        )
-        for incident in incidents
-        if (root := by_id[incident.root]) and (page := pages.get(named(root.fault)))
+        _line(incident, root, page, situation, decisions)
+        for incident in situation.incidents
+        if (root := situation.finding(incident.root)) and (page := pages.get(named(root.fault)))
     )
+
+
+def _line(
+    incident: Incident,
+    root: Finding,
+    page: Page,
+    situation: Situation,
+    decisions: Sequence[Decision],
+) -> PlanLine:
+    remedy, decision, reason = _decided(incident, root, decisions)
+    return PlanLine(
+        remedy=remedy,
+        incident=incident.id,
+        decision=decision,
+        reason=reason,
+        steps=(
+            *_recovery(root, situation.findings),
+            *(look.command(step, root, root.subject.node) for step in page.do),
+        ),
+        risk=page.never,
+    )
+
+
+def _decided(
+    incident: Incident, root: Finding, decisions: Sequence[Decision]
+) -> tuple[str, str, str]:
+    """Return remedy, decision and reason."""
+    if root.remedies:
+        return root.remedies[0], "advised", NAMED
+    own = [one for one in decisions if one.action.incident == incident.fingerprint]
+    if not own:
+        return NAME, "advised", REASON
+    told = next((one for one in own if one.verdict == "acts"), own[0])
+    return told.action.remedy, told.verdict, told.reason
 
 
 def _recovery(root: Finding, findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -1,0 +1,102 @@
+"""How a node stands with those who use it, from what a walk saw: jobs, scheduler, duties, holders.
+
+None is "not known" wherever it stands.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from collectors.facts.observation import Missing, Observation
+from collectors.facts.owner import HeldDevices
+from collectors.facts.processes import ProcessTable
+from collectors.jobs.node_reason import NodeReason
+from collectors.jobs.running import JobsOnNode
+from remediations.plan.actions import Holder, SlurmNode
+
+Seen = Mapping[type[Observation], Observation | Missing]
+
+# What others depend on, by the name of its process as the kernel cuts it: 15 letters.
+DUTIES: Mapping[str, str] = {
+    "slurmctld": "slurmctld",
+    "slurmdbd": "slurmdbd",
+    "etcd": "etcd",
+    "kube-apiserver": "control plane of Kubernetes",
+    "kube-controller": "control plane of Kubernetes",
+    "kube-scheduler": "control plane of Kubernetes",
+    "k3s-server": "control plane of Kubernetes",
+    "opensm": "subnet manager",
+    "nfsd": "NFS server",
+    "ceph-mon": "Ceph server",
+    "ceph-mds": "Ceph server",
+    "ceph-osd": "Ceph server",
+    "beegfs-storage": "BeeGFS server",
+    "beegfs-meta": "BeeGFS server",
+    "beegfs-mgmtd": "BeeGFS server",
+    "glusterfsd": "Gluster server",
+    "ll_ost00_000": "Lustre server",
+    "mdt00_000": "Lustre server",
+    "gpudiag-aggrega": "gpudiag's aggregator",
+}
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a situation takes over from the walk."""
+
+    booted_s_ago: float | None = None
+    jobs: tuple[str, ...] | None = None
+    slurm: SlurmNode | None = None
+    holders: tuple[Holder, ...] | None = None
+    duties: tuple[str, ...] | None = None
+
+
+def standing(seen: Seen) -> Standing:
+    """Return how the node stands."""
+    table = seen.get(ProcessTable)
+    processes = table if isinstance(table, ProcessTable) else None
+    return Standing(
+        booted_s_ago=processes.uptime_s if processes else None,
+        jobs=_jobs(seen.get(JobsOnNode)),
+        slurm=_slurm(seen.get(NodeReason)),
+        holders=_holders(seen.get(HeldDevices)),
+        duties=duties(one.comm for one in processes.processes) if processes else None,
+    )
+
+
+def duties(names: Iterable[str]) -> tuple[str, ...]:
+    """Return what processes of these names do for others."""
+    return tuple(sorted({DUTIES[name] for name in names if name in DUTIES}))
+
+
+def _jobs(seen: Observation | Missing | None) -> tuple[str, ...] | None:
+    if not isinstance(seen, JobsOnNode) or seen.unknown("slurm") is not None:
+        return None
+    # Containers are no jobs: those of the cluster itself run on every node. Who computes in one
+    # has a GPU open.
+    slurm = seen.said("slurm")
+    return slurm.running if slurm else ()
+
+
+def _slurm(seen: Observation | Missing | None) -> SlurmNode | None:
+    if not isinstance(seen, NodeReason) or seen.name is None:
+        return None
+    return SlurmNode(
+        name=seen.name, states=frozenset(seen.states), reason=seen.reason, owner=seen.by
+    )
+
+
+def _holders(seen: Observation | Missing | None) -> tuple[Holder, ...] | None:
+    # One that could not be looked at may be the one that holds the GPU.
+    if not isinstance(seen, HeldDevices) or seen.unseen:
+        return None
+    return tuple(
+        Holder(
+            pid=one.pid,
+            start_ticks=one.start_ticks,
+            uid=one.uid,
+            comm=one.comm,
+            cgroup=one.cgroup,
+            devices=one.devices,
+        )
+        for one in seen.holders
+    )
