@@ -1,7 +1,7 @@
 """What the aggregator is while it runs: its store, its clock, the few things that it remembers."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -134,9 +134,11 @@ class Aggregator:
 
     def places_of(self, node: str) -> tuple[str, ...]:
         """Return rack and rails of a node as the settings have them, like `rack=r07`."""
-        return tuple(
-            f"{kind}={name}"
-            for place in self.places
-            if any(fnmatchcase(node, glob) for glob in place.nodes)
-            for kind, name in place.names()
-        )
+        return tuple(f"{k}={name}" for place in self._of(node) for k, name in place.names())
+
+    def shared_by(self, node: str) -> tuple[str, ...]:
+        """Return all that a node shares with others by the settings, like `feed=a2`."""
+        return tuple(f"{k}={name}" for place in self._of(node) for k, name in place.shared())
+
+    def _of(self, node: str) -> Iterator[Place]:
+        return (p for p in self.places if any(fnmatchcase(node, glob) for glob in p.nodes))

@@ -29,17 +29,32 @@ class Tls(Table):
 
 
 class Place(Table):
-    """Where nodes stand: names or globs, the rack, the rails that they hang on."""
+    """Where nodes stand: names or globs, the rack, the rails that they hang on.
+
+    `switch`, `feed` of power, `storage` and `image` are what else one cause can lie in.
+    """
 
     nodes: tuple[str, ...] = Field(min_length=1, max_length=10_000)
     rack: Name | None = None
     rails: tuple[Name, ...] = ()
+    switch: Name | None = None
+    feed: Name | None = None
+    storage: Name | None = None
+    image: Name | None = None
 
     def names(self) -> Iterator[tuple[str, str]]:
         """Yield kind and name of each."""
         if self.rack is not None:
             yield "rack", self.rack
         yield from (("rail", rail) for rail in self.rails)
+
+    def shared(self) -> Iterator[tuple[str, str]]:
+        """Yield kind and name of all that these nodes have in common."""
+        if self.rack is not None:
+            yield "rack", self.rack
+        for kind in ("switch", "feed", "storage", "image"):
+            if (name := getattr(self, kind)) is not None:
+                yield kind, name
 
 
 class Settings(Table):

@@ -226,6 +226,53 @@ class LeaseRequest(Asked):
     node: NodeName
     remedy: Word
     seconds: float = Field(gt=0, le=86_400)
+    serial: Word | None = None
+    signature: Word | None = None
+    fault: Word | None = None
+
+
+class ActionRequest(Asked):
+    """A node tells what became of an action of its own."""
+
+    node: NodeName
+    what: Literal["begun", "done", "failed", "rolled_back", "handed_over", "untouched"]
+    remedy: Word
+    subject: Sentence | None = None
+    serial: Word | None = None
+    fault: Word | None = None
+    signature: Word | None = None
+    lease: Word | None = None
+    reason: Sentence
+
+
+class Action(Document):
+    """What was done to a node or refused, for good."""
+
+    time: AwareDatetime
+    node: str
+    what: str
+    remedy: str
+    subject: str | None
+    serial: str | None
+    fault: str | None
+    signature: str | None
+    lease: str | None
+    reason: str
+
+
+class Actions(Document):
+    """What was done, newest first; `next` is the cursor of the page behind, null on the last."""
+
+    items: tuple[Action, ...]
+    next: str | None
+
+
+class ActionsQuery(Asked):
+    """A page of what was done, to one node or to all."""
+
+    node: NodeName | None = None
+    cursor: str | None = Field(default=None, max_length=400)
+    limit: int = Field(default=200, ge=1, le=1000)
 
 
 class Lease(Document):

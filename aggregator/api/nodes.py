@@ -83,12 +83,19 @@ async def history(request: web.Request, caller: Token) -> web.Response:
     del caller
     asked = query(request, documents.HistoryQuery)
     store = request.app[AGGREGATOR].store
-    before = cursor(asked.cursor)
-    if before is not None and not (before.isascii() and before.isdigit() and len(before) < 19):  # noqa: PLR2004 - digits of 2**63
-        raise wrong_cursor()
-    found = await store.history(request.match_info["node"], int(before or NEWEST), asked.limit)
+    before = number(cursor(asked.cursor), NEWEST)
+    found = await store.history(request.match_info["node"], before, asked.limit)
     behind = to_cursor(str(found.items[-1].id)) if found.more else None
     return answer(documents.History(items=tuple(_past(one) for one in found.items), next=behind))
+
+
+def number(text: str | None, otherwise: int) -> int:
+    """Return the number that a cursor holds."""
+    if text is None:
+        return otherwise
+    if not (text.isascii() and text.isdigit() and len(text) < 19):  # noqa: PLR2004 - digits of 2**63
+        raise wrong_cursor()
+    return int(text)
 
 
 def _past(past: Past) -> documents.Past:

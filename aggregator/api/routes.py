@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel
 
-from aggregator.api import access, asking, documents, nodes, reports, steering
+from aggregator.api import access, actions, asking, documents, nodes, reports, steering
 from aggregator.store.records import Role, Token
 
 Call = Callable[[web.Request, Token], Awaitable[web.Response]]
@@ -88,6 +88,18 @@ ROUTES = (
         takes=documents.LeaseRequest,
     ),
     Route("DELETE", "/v1/leases/{id}", OPERATOR | NODE, steering.release, None, GONE),
+    Route(
+        "GET", "/v1/actions", VIEWER, actions.listed, documents.Actions, asks=documents.ActionsQuery
+    ),
+    Route(
+        "POST",
+        "/v1/actions",
+        NODE,
+        actions.tell,
+        documents.Action,
+        CREATED,
+        takes=documents.ActionRequest,
+    ),
     Route("GET", "/v1/maintenance", VIEWER, steering.maintenances, documents.Maintenances),
     Route(
         "POST",

@@ -29,8 +29,13 @@ async def ask_lease(request: web.Request, caller: records.Token) -> web.Response
         remedy=asked.remedy,
         seconds=asked.seconds,
         places=aggregator.places_of(asked.node),
+        serial=asked.serial,
+        signature=asked.signature,
+        fault=asked.fault,
     )
-    decision = await aggregator.store.lease(wanted, aggregator.limits, aggregator.clock())
+    decision = await aggregator.store.lease(
+        wanted, aggregator.limits, aggregator.clock(), aggregator.shared_by
+    )
     log.info(
         "lease", node=asked.node, remedy=asked.remedy,
         granted=decision.lease is not None, reason=decision.reason,

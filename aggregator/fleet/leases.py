@@ -1,14 +1,17 @@
 """May a node be taken away? Budgets over the whole fleet, and a breaker that a person resets.
 
-A request is refused unless all of it holds: acting is not paused, the breaker is closed, fewer
-than max(1, 2 %) of the nodes are out by us, and no other node of its rack or rail is. The breaker
-counts nodes that *ask*, granted or not: a false alarm asks everywhere at once, and a budget alone
-would let it through slowly.
+A request is refused unless all of it holds: acting is not paused, the breaker is closed, the fault
+is not that of many nodes that share something, the node and the part were not tried too often,
+fewer than max(1, 2 %) of the nodes are out by us, and no other node of its rack or rail is. The
+breaker counts nodes that *ask*, granted or not: a false alarm asks everywhere at once, and a
+budget alone would let it through slowly.
 """
 
 from collections.abc import Iterable
 
 import msgspec
+
+from aggregator.fleet import ladder, mass
 
 LONGEST_S = 86_400.0
 
@@ -25,13 +28,20 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A node asks to be taken away for at most `seconds`; `places` are like `rack=r07`."""
+    """A node asks to be taken away for at most `seconds`; `places` are like `rack=r07`.
+
+    `fault` is what the remedy answers, `signature` what is counted over the fleet, `serial` the
+    part's.
+    """
 
     id: str
     node: str
     remedy: str
     seconds: float
     places: tuple[str, ...] = ()
+    serial: str | None = None
+    signature: str | None = None
+    fault: str | None = None
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +56,19 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fleet(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision rests on; `asked` are the nodes that asked within the window."""
+    """What a decision rests on; `asked` are the nodes that asked within the window.
+
+    `same` are the nodes that show the asker's fault, itself among them; `past` are the leases that
+    were given to the node, and for the part.
+    """
 
     nodes: int
     held: tuple[Lease, ...]
     asked: frozenset[str]
     paused: bool
     breaker: bool
+    same: tuple[mass.Case, ...] = ()
+    past: tuple[ladder.Granted, ...] = ()
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +96,18 @@ def decide(wanted: Wanted, fleet: Fleet, limits: Limits, now: float) -> Decision
         minutes = limits.asking_window_s / 60
         reason = f"{len(fleet.asked)} nodes asked within {minutes:.0f} min, more than {most}"
         return _refused(f"{reason}: the breaker opens", trips=True)
+    if objection := _objection(wanted, fleet, now):
+        return _refused(objection)
     return _within_budget(wanted, fleet, limits, now)
+
+
+def _objection(wanted: Wanted, fleet: Fleet, now: float) -> str | None:
+    """Return what speaks against a new lease; one that is held goes on."""
+    if any(lease.node == wanted.node for lease in fleet.held):
+        return None
+    own = next((one for one in fleet.same if one.node == wanted.node), None)
+    many = mass.objection(wanted.signature or "", own, fleet.same) if own is not None else None
+    return many or ladder.objection(wanted.node, wanted.remedy, wanted.serial, fleet.past, now)
 
 
 def _within_budget(wanted: Wanted, fleet: Fleet, limits: Limits, now: float) -> Decision:

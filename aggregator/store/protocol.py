@@ -1,11 +1,12 @@
 """What routes can ask of a store; nothing of a database shows through it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from aggregator.fleet.enrolling import Asked, Enrolment, Outcome
 from aggregator.fleet.leases import Decision, Lease, Limits, Wanted
 from aggregator.store.records import (
+    Acted,
     Appended,
     Arrival,
     Counts,
@@ -16,6 +17,14 @@ from aggregator.store.records import (
     Switch,
     Token,
 )
+
+Shared = Callable[[str], tuple[str, ...]]
+
+
+def nothing_shared(node: str) -> tuple[str, ...]:
+    """Stand for settings that say nothing."""
+    del node
+    return ()
 
 
 class StoreError(Exception):
@@ -73,8 +82,13 @@ class Store(Protocol):
     async def approve(self, node: str) -> Enrolment | None:
         """Let the machine that waits under this name enrol; None where none waits."""
 
-    async def lease(self, wanted: Wanted, limits: Limits, now: float) -> Decision:
-        """Decide by fleet.leases and keep the outcome, in one step."""
+    async def lease(
+        self, wanted: Wanted, limits: Limits, now: float, shared: Shared = nothing_shared
+    ) -> Decision:
+        """Decide by fleet.leases and keep the outcome, in one step.
+
+        *shared* tells what a node shares with others by the settings, like `feed=a2`.
+        """
 
     async def leases(self, now: float) -> list[Lease]:
         """Return the leases that hold a node out."""
@@ -93,6 +107,12 @@ class Store(Protocol):
 
     async def put_switch(self, switch: Switch) -> None:
         """Set a switch."""
+
+    async def put_action(self, acted: Acted) -> None:
+        """Append to what was done to nodes; its id is given here."""
+
+    async def actions(self, node: str | None, before: int, limit: int) -> list[Acted]:
+        """Return what was done, newest first, with ids below *before*; of all nodes for None."""
 
     async def counts(self, now: float, listening_since: float) -> Counts:
         """Return the numbers of /metrics."""

@@ -148,6 +148,26 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
     created: float
 
 
+class Acted(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of what was done to nodes, and of what was refused.
+
+    `what` is granted or refused of a lease that was asked for; of what a node tells of its action
+    it is begun, done, failed, rolled_back, handed_over, or untouched: it ended with no change.
+    """
+
+    id: int
+    time: float
+    node: str
+    what: str
+    remedy: str
+    subject: str | None = None
+    serial: str | None = None
+    fault: str | None = None
+    signature: str | None = None
+    lease: str | None = None
+    reason: str
+
+
 class Switch(msgspec.Struct, frozen=True, kw_only=True):
     """A switch that survives restarts: `pause`, `breaker`."""
 

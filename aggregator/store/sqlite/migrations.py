@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from aggregator.errors import Mistake
+from aggregator.store.bodies import unpack
 
 TABLES = (
     """
@@ -64,7 +65,48 @@ def _first(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+ACTING = (
+    """
+    CREATE TABLE actions (
+        id INTEGER PRIMARY KEY, time REAL NOT NULL, node TEXT NOT NULL, what TEXT NOT NULL,
+        remedy TEXT NOT NULL, subject TEXT, serial TEXT, fault TEXT, signature TEXT, lease TEXT,
+        reason TEXT NOT NULL)
+    """,
+    "CREATE INDEX actions_node ON actions (node, id)",
+    "CREATE INDEX actions_serial ON actions (serial, time)",
+    "CREATE INDEX actions_lease ON actions (lease)",
+    # What was done to nodes is kept for good: no statement of ours, or of a mistake, changes it.
+    """
+    CREATE TRIGGER actions_changed BEFORE UPDATE ON actions
+        BEGIN SELECT RAISE(ABORT, 'actions are only added'); END
+    """,
+    """
+    CREATE TRIGGER actions_removed BEFORE DELETE ON actions
+        BEGIN SELECT RAISE(ABORT, 'actions are only added'); END
+    """,
+    """
+    CREATE TABLE faults (
+        fault TEXT NOT NULL, node TEXT NOT NULL, since REAL NOT NULL,
+        PRIMARY KEY (fault, node)) WITHOUT ROWID
+    """,
+)
+
+
+def _acting(connection: sqlite3.Connection) -> None:
+    for statement in ACTING:
+        connection.execute(statement)
+    # What stands already is known since it was last told: nothing older is kept of it.
+    for node, packed, since in connection.execute(
+        "SELECT node, findings, received FROM nodes WHERE findings IS NOT NULL"
+    ).fetchall():
+        shown = {str(one.get("fault")) for one in unpack(packed) if one.get("severity") != "info"}
+        connection.executemany(
+            "INSERT OR IGNORE INTO faults (fault, node, since) VALUES (?, ?, ?)",
+            [(fault, node, since) for fault in shown],
+        )
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _acting)
 
 
 def connect(path: Path) -> sqlite3.Connection:

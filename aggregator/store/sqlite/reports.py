@@ -9,6 +9,7 @@ import msgspec
 from aggregator.fleet import identity
 from aggregator.store.bodies import pack, unpack
 from aggregator.store.records import Appended, Arrival, PartSeen
+from aggregator.store.sqlite import acting
 
 INSERT = """INSERT INTO reports (node, boot_id, sequence, kind, sent, received, verdict, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
@@ -50,9 +51,11 @@ def append(
 ) -> Appended:
     """Insert a batch; a node's row is read and written once for all of its reports."""
     rows: dict[str, Row] = {}
+    before: dict[str, Sequence[Mapping[str, Any]]] = {}
     accepted = 0
     for arrival in arrivals:
         row = rows.get(arrival.node) or known(connection, arrival.node)
+        before.setdefault(arrival.node, row.findings if row else ())
         new = _insert(connection, arrival, row, received)
         if row is None:
             row = _first(connection, arrival, received)
@@ -63,6 +66,8 @@ def append(
         accepted += new
     for node, row in rows.items():
         connection.execute(KEEP, (*row.columns(), node))
+        if row.findings is not before[node]:
+            acting.faults(connection, node, before[node], row.findings, received)
     return Appended(accepted=accepted, duplicates=len(arrivals) - accepted)
 
 

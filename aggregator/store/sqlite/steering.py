@@ -7,20 +7,30 @@ import msgspec
 from aggregator.fleet import leases as pure
 from aggregator.fleet.leases import Decision, Fleet, Lease, Limits, Wanted
 from aggregator.store.bodies import pack, unpack
+from aggregator.store.protocol import Shared
 from aggregator.store.records import Maintenance, Switch
+from aggregator.store.sqlite import acting
 
 COUNTED_S = 7 * 86_400.0
 BREAKER, PAUSE = "breaker", "pause"
 
 
-def lease(connection: sqlite3.Connection, wanted: Wanted, limits: Limits, now: float) -> Decision:
+def lease(
+    connection: sqlite3.Connection, wanted: Wanted, limits: Limits, now: float, shared: Shared
+) -> Decision:
     """Decide within this transaction, so that two nodes cannot both take the last place."""
     if all(lease.node != wanted.node for lease in held(connection, now)):
         # Who holds a lease asks for nothing new.
         connection.execute(
             "INSERT OR REPLACE INTO asked (node, time) VALUES (?, ?)", (wanted.node, now)
         )
-    decision = pure.decide(wanted, fleet(connection, limits, now), limits, now)
+    state = msgspec.structs.replace(
+        fleet(connection, limits, now),
+        same=acting.same(connection, wanted, shared, now) if wanted.signature else (),
+        past=acting.past(connection, wanted, now),
+    )
+    decision = pure.decide(wanted, state, limits, now)
+    acting.decided(connection, wanted, decision, now)
     if decision.trips:
         put_switch(
             connection,

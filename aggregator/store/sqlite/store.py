@@ -6,7 +6,9 @@ from pathlib import Path
 
 from aggregator.fleet.enrolling import Asked, Enrolment, Outcome
 from aggregator.fleet.leases import Decision, Lease, Limits, Wanted
+from aggregator.store.protocol import Shared, nothing_shared
 from aggregator.store.records import (
+    Acted,
     Appended,
     Arrival,
     Counts,
@@ -17,7 +19,7 @@ from aggregator.store.records import (
     Switch,
     Token,
 )
-from aggregator.store.sqlite import access, reading, reports, steering
+from aggregator.store.sqlite import access, acting, reading, reports, steering
 from aggregator.store.sqlite.migrations import connect, migrate
 from aggregator.store.sqlite.writer import Writer
 
@@ -96,9 +98,13 @@ class SqliteStore:
         """Approve who waits."""
         return await self._writer.do(partial(access.approve, node=node))
 
-    async def lease(self, wanted: Wanted, limits: Limits, now: float) -> Decision:
+    async def lease(
+        self, wanted: Wanted, limits: Limits, now: float, shared: Shared = nothing_shared
+    ) -> Decision:
         """Decide on a lease."""
-        return await self._writer.do(partial(steering.lease, wanted=wanted, limits=limits, now=now))
+        return await self._writer.do(
+            partial(steering.lease, wanted=wanted, limits=limits, now=now, shared=shared)
+        )
 
     async def leases(self, now: float) -> list[Lease]:
         """Return the leases that hold a node out."""
@@ -123,6 +129,14 @@ class SqliteStore:
     async def put_switch(self, switch: Switch) -> None:
         """Set a switch."""
         await self._writer.do(partial(steering.put_switch, value=switch))
+
+    async def put_action(self, acted: Acted) -> None:
+        """Append to what was done to nodes."""
+        await self._writer.do(partial(acting.put, acted=acted))
+
+    async def actions(self, node: str | None, before: int, limit: int) -> list[Acted]:
+        """Return what was done to nodes."""
+        return await self._reader.do(partial(acting.listed, node=node, before=before, limit=limit))
 
     async def counts(self, now: float, listening_since: float) -> Counts:
         """Return the numbers of /metrics."""

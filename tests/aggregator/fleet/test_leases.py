@@ -20,7 +20,13 @@ def fleet(nodes: int = 1000, held: tuple[Lease, ...] = (), asked: int = 1, **fac
     """Return a fleet in which *asked* nodes asked."""
     switches = {"paused": False, "breaker": False} | facts
     names = frozenset(["a", *(f"n{n}" for n in range(asked - 1))])
-    return Fleet(nodes=nodes, held=held, asked=names, **switches)
+    return Fleet(
+        nodes=nodes,
+        held=held,
+        asked=names,
+        paused=switches["paused"],
+        breaker=switches["breaker"],
+    )
 
 
 @pytest.mark.parametrize(
