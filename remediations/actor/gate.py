@@ -15,7 +15,7 @@ from typing import Any
 from collectors.helpers.children.loop import Refused, Verbs
 from remediations.actor import clock, counts, trust
 from remediations.actor.journal import Acted, Journal, Line
-from remediations.actor.registry import KEEPERS, QUESTIONS, VERBS, Turn, Verb, arguments
+from remediations.actor.registry import KEEPERS, QUESTIONS, VERBS, Kept, Turn, Verb, arguments
 from remediations.actor.rows import ROWS
 from remediations.policy import PATH, Policy
 
@@ -172,7 +172,7 @@ class Gate:
         policy = trust.policy(self._policy)
         if all(policy.of(remedy) != "act" for remedy in verb.remedies):
             raise Refused("denied", f"{', '.join(sorted(verb.remedies))} is not in act")
-        return verb.call(self._folder, **args)
+        return verb.call(Kept(self._folder, policy), **args)
 
     def _allowed(self, remedy: str) -> Policy:
         if remedy not in ROWS:

@@ -29,6 +29,13 @@ class Turn(NamedTuple):
     left_s: float
 
 
+class Kept(NamedTuple):
+    """Where state is kept, and what the site allows, for what needs no open action."""
+
+    state: Path
+    policy: Policy
+
+
 class Verb(NamedTuple):
     """A verb that changes something, and the remedies that may use it.
 
@@ -74,7 +81,7 @@ def question(call: Call) -> Call:
 def keeper(*remedies: str) -> Callable[[Call], Call]:
     """Add a verb that renews what an action left behind, without an action of its own.
 
-    Its first parameter is the state directory; one of *remedies* must be in `act`.
+    Its first parameter is a Kept; one of *remedies* must be in `act`.
     """
 
     def add(call: Call) -> Call:
@@ -110,6 +117,7 @@ __all__ = [
     "QUESTIONS",
     "TICKS",
     "VERBS",
+    "Kept",
     "Refused",
     "Tick",
     "Turn",
