@@ -106,7 +106,8 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """All that a decision rests on; None is "not known" wherever it stands, and never "none".
 
-    `seen_s` and `walks` are by fingerprint for how long and in how many walks an incident stood.
+    `seen_s` and `walks` are by fingerprint for how long and in how many walks an incident stood,
+    `clear_s` is for how long none did.
     `blind` are the checks that saw too little, `ages_s` how old that is which the others were
     shown. `jobs` are the jobs of this node. `duties` are what it does for others (slurmctld, etcd).
     `person` is at the keyboard and asks for it; `rehearsal` is a test that lets recordings act.
@@ -122,6 +123,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     ages_s: Mapping[str, float] = {}
     seen_s: Mapping[str, float] = {}
     walks: Mapping[str, int] = {}
+    clear_s: float | None = None
     jobs: tuple[str, ...] | None = None
     slurm: SlurmNode | None = None
     kubernetes: KubeNode | None = None

@@ -38,6 +38,10 @@ BY_FAULT: dict[str, tuple[Repair, ...]] = {
     "fabric_manager_not_ready": ("out", "fabric_manager"),
     "gpu_count_mismatch": ("out",),
     "gpu_handle_undetermined": ("out",),
+    "driver_not_loaded": ("out",),
+    "driver_library_mismatch": ("out",),
+    "nvml_no_devices": ("out",),
+    "read_only_filesystem": ("out",),
     "row_remap_failed": ("out",),
     "pcie_error": ("out",),
     "nvme_missing": ("out",),
@@ -48,6 +52,8 @@ BY_FAULT: dict[str, tuple[Repair, ...]] = {
     "ib_device_missing": ("out",),
     "coolant_leak_detected": ("out",),
 }
+# Whatever its code asks for: rows that can no longer be remapped are for who replaces the card.
+LEFT_OUT = frozenset({"row_remap_failed"})
 
 
 def repairs(situation: Situation, root: Finding) -> tuple[Repair, ...]:
@@ -55,7 +61,15 @@ def repairs(situation: Situation, root: Finding) -> tuple[Repair, ...]:
     by_fault = BY_FAULT.get(named(root.fault), ())
     if root.severity != "critical" or root.stage == "training" or not by_fault:
         return ()
+    if named(root.fault) in LEFT_OUT:
+        return by_fault
     advised = recovery.advice(root, situation.findings)
     # A driver that asks for nothing is believed: a person decides what is left of it.
     told = None if advised is None or advised.action is None else BY_WORD.get(advised.action, ())
     return by_fault if told is None else told
+
+
+def fit(situation: Situation) -> bool:
+    """Return whether no incident stands but of what jobs did themselves."""
+    roots = (situation.finding(incident.root) for incident in situation.incidents)
+    return all(root is not None and root.stage == "training" for root in roots)

@@ -26,6 +26,7 @@ class Acting(msgspec.Struct, frozen=True, kw_only=True):
     kubernetes: KubeNode | None = None
     seen_s: Mapping[str, float] = {}
     walks: Mapping[str, int] = {}
+    clear_s: float | None = None
     person: bool = False
     rehearsal: bool = False
 
@@ -55,6 +56,7 @@ def situation(
         ages_s={check.check: check.age_s for check in checks if check.age_s is not None},
         seen_s=acting.seen_s,
         walks=acting.walks,
+        clear_s=acting.clear_s,
         jobs=stands.jobs,
         slurm=stands.slurm,
         kubernetes=acting.kubernetes,

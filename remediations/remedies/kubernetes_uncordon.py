@@ -3,7 +3,7 @@
 from diagnostics.document import Incident
 from diagnostics.finding import Finding
 from remediations.plan.actions import Action, Remedy, Situation, Step, key
-from remediations.plan.needs import repairs
+from remediations.plan.needs import fit
 from remediations.plan.scheduler import fault_of
 from remediations.remedies.checks import NODE
 
@@ -12,13 +12,10 @@ RISK = "the next pod gets the node: a fault that only shows under load shows the
 
 
 def propose(situation: Situation, incident: Incident | None, root: Finding | None) -> Action | None:
-    """Uncordon a node that we cordoned, where no incident needs it out any more."""
+    """Uncordon a node that we cordoned, where no incident stands any more."""
     del incident, root
     kube = situation.kubernetes
-    if kube is None or not (kube.unschedulable and kube.ours):
-        return None
-    roots = (situation.finding(one.root) for one in situation.incidents)
-    if any(one is not None and "out" in repairs(situation, one) for one in roots):
+    if kube is None or not (kube.unschedulable and kube.ours) or not fit(situation):
         return None
     fault = fault_of(kube.reason) or "unknown"
     step = Step(

@@ -3,7 +3,7 @@
 from diagnostics.document import Incident
 from diagnostics.finding import Finding
 from remediations.plan.actions import Action, Remedy, Situation, Step, key
-from remediations.plan.needs import repairs
+from remediations.plan.needs import fit
 from remediations.plan.scheduler import drained, fault_of, ours
 from remediations.remedies.checks import NODE
 
@@ -12,13 +12,10 @@ RISK = "the next job gets the node: a fault that only shows under load shows the
 
 
 def propose(situation: Situation, incident: Incident | None, root: Finding | None) -> Action | None:
-    """Resume a node that we drained, where no incident needs it out any more."""
+    """Resume a node that we drained, where no incident stands any more."""
     del incident, root
     slurm = situation.slurm
-    if slurm is None or not ours(slurm) or not drained(slurm):
-        return None
-    roots = (situation.finding(one.root) for one in situation.incidents)
-    if any(one is not None and "out" in repairs(situation, one) for one in roots):
+    if slurm is None or not ours(slurm) or not drained(slurm) or not fit(situation):
         return None
     fault = fault_of(slurm.reason) or "unknown"
     step = Step(

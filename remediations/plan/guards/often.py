@@ -8,6 +8,8 @@ from remediations.plan.guards.guard import Guard, guard
 # What is seen once may be gone in the next walk.
 LEAST_WALKS = 2
 LEAST_S = 60.0
+# What was repaired shows within this whether it is; remediation counts ten minutes without a line.
+CLEAR_S = 600.0
 
 
 @guard("waits")
@@ -20,6 +22,17 @@ def settled(action: Action, remedy: Remedy, situation: Situation) -> str | None:
     if walks >= LEAST_WALKS and seconds >= LEAST_S:
         return None
     return f"it was seen in {walks} walks over {seconds:.0f} s; two over {LEAST_S:.0f} s are needed"
+
+
+@guard("waits")
+def cleared(action: Action, remedy: Remedy, situation: Situation) -> str | None:
+    """Object where a node is given back before it was well for a while."""
+    del action
+    clear = situation.clear_s
+    if remedy.about == "incident" or (clear is not None and clear >= CLEAR_S):
+        return None
+    known = "it is not known since when" if clear is None else f"only for {clear:.0f} s"
+    return f"{known} nothing is wrong; {CLEAR_S / 60:.0f} min are needed"
 
 
 @guard("refused")
@@ -58,4 +71,4 @@ def ladder_(action: Action, remedy: Remedy, situation: Situation) -> str | None:
     return None if said is None else f"{said}: a person has to look"
 
 
-GUARDS: tuple[Guard, ...] = (settled, repeated, single, cooldown, ladder_)
+GUARDS: tuple[Guard, ...] = (settled, cleared, repeated, single, cooldown, ladder_)
