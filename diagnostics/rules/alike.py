@@ -14,7 +14,7 @@ from diagnostics.rules.digits import DIGIT, asked
 from diagnostics.rules.knowledge import Plan
 from diagnostics.rules.rule import Rule, filled
 from diagnostics.rules.search import Counting
-from diagnostics.series.curve import Sort
+from diagnostics.series.waiting import Lines, Sort
 
 # Digits are all alike; what they make a line count for is looked up by those that tell.
 ZEROS = bytes.maketrans(b"123456789", b"000000000")
@@ -27,6 +27,8 @@ STAMPED = 64
 # A line with numbers, by its place in the piece.
 Drawn = tuple[int, Sort]
 Span = tuple[int, int]
+# What a digit tells that an expression asks for.
+ASKED = "asked"
 
 
 class Same:
@@ -39,6 +41,11 @@ class Same:
         self.counting = counting
         self.times = self.last = 0
 
+    def again(self, number: int, line: bytes, times: int = 1) -> None:
+        """Count one more line, or more up to it."""
+        for one in self.counting:
+            one.again(number, line[:STAMPED], times)
+
 
 class Shape:
     """Lines that are equal but for digits, by those digits that tell.
@@ -48,58 +55,73 @@ class Shape:
 
     __slots__ = ("only", "same", "spans", "tell")
 
-    def __init__(self) -> None:
-        self.only: Same | None = None
-        self.spans: frozenset[Span] = frozenset()
-        self.tell: Callable[[bytes], Any] = itemgetter(slice(0, 0))
-        self.same: dict[Any, Same] = {}
+    def __init__(self, spans: Iterable[Span], same: dict[Any, Same]) -> None:
+        self.same = same
+        self._look(frozenset(spans))
 
-    def widen(self, spans: frozenset[Span]) -> None:
+    def _look(self, spans: frozenset[Span]) -> None:
+        self.only: Same | None = None
+        self.spans = spans
+        where = [slice(*span) for span in sorted(spans)] or [slice(0, 0)]
+        self.tell: Callable[[bytes], Any] = itemgetter(*where)
+
+    def widen(self, spans: Iterable[Span]) -> None:
         """Look at these digits too."""
-        if spans <= self.spans:
-            return
-        self.spans |= spans
-        self.tell = itemgetter(*(slice(*span) for span in sorted(self.spans)))
-        self.same.clear()
-        self.only = None
+        if not self.spans.issuperset(spans):
+            self.same = {}
+            self._look(self.spans.union(spans))
 
     def add(self, line: bytes, same: Same) -> None:
         """Note what a line of this shape counts for."""
-        self.same[self.tell(line)] = same
+        same = self.same.setdefault(self.tell(line), same)
         self.only = None if self.spans else same
 
 
 # Lines of this shape hold no anchor whatever their digits are.
-QUIET = Shape()
+QUIET = Shape((), {})
 
 
 class Tally:
     """The lines of one piece, by their places: what is counted, and what has to be searched.
 
     Lines of a shape in which no digit tells are not looked at one by one: of short lines a log of
-    a gigabyte has fifty million.
+    a gigabyte has fifty million. *zeros* are the lines with all digits alike.
     """
 
-    def __init__(self, shapes: Sequence[Shape | None], lines: Sequence[bytes]) -> None:
+    def __init__(self, known: "Shapes", zeros: Sequence[bytes], lines: Sequence[bytes]) -> None:
         self.counted: list[Same] = []
         self.more: list[int] = []
         self._drawn: list[Drawn] = []
-        times = Counter(shapes)
-        only = {
-            shape: same for shape in times if shape is not None and (same := shape.only) is not None
-        }
-        last = dict(zip(shapes, range(len(shapes)), strict=True))
-        for key, same in only.items():
-            same.times, same.last = times[key], last[key]
-            self.counted.append(same)
-        if len(only) + (QUIET in times) < len(times):
-            for at, shape in enumerate(shapes):
-                if shape not in only and shape is not QUIET:
-                    self._take(at, shape, lines[at])
-        sorts: dict[Shape | None, Sort] = {
-            shape: same.sort for shape, same in only.items() if same.sort
-        }
-        self._sorts = list(map(sorts.get, shapes)) if sorts else []
+        self._zeros = zeros
+        self._times = Counter(zeros)
+        self._only: dict[bytes, Same] = {}
+        looked: dict[bytes, Shape | None] = {}
+        for key in self._times:
+            shape = known.get(key)
+            if shape is None or (shape is not QUIET and shape.only is None):
+                looked[key] = shape
+            elif shape.only is not None:
+                self._only[key] = shape.only
+        self._count_only()
+        if looked:
+            for at, key in enumerate(zeros):
+                if key in looked:
+                    self._take(at, looked[key], lines[at])
+
+    def _count_only(self) -> None:
+        """Count the lines of which all of their shape count for the same."""
+        counting = {key: same for key, same in self._only.items() if same.counting}
+        for key, same in counting.items():
+            if not same.times:
+                self.counted.append(same)
+                same.last = 0
+            same.times += self._times[key]
+        # The last line of each shape mostly stands near the end.
+        at = len(self._zeros)
+        while counting:
+            at -= 1
+            if (same_here := counting.pop(self._zeros[at], None)) is not None:
+                same_here.last = max(same_here.last, at)
 
     def _take(self, at: int, shape: Shape | None, line: bytes) -> None:
         same = None if shape is None else shape.same.get(shape.tell(line))
@@ -108,20 +130,31 @@ class Tally:
             return
         if not same.times:
             self.counted.append(same)
+            same.last = 0
         same.times += 1
-        same.last = at
+        same.last = max(same.last, at)
         if same.sort:
             self._drawn.append((at, same.sort))
 
-    def drawn(self, learned: Sequence[Drawn]) -> tuple[Sequence[int], list[Sort]]:
-        """Return the places of the lines with numbers, and their sorts; some were *learned*."""
-        sorts = self._sorts
-        if sorts and not (learned or self._drawn) and None not in sorts:
-            return range(len(sorts)), [sort for sort in sorts if sort]
-        drawn = [(at, sort) for at, sort in enumerate(sorts) if sort]
-        if learned or self._drawn:
-            drawn = sorted([*drawn, *self._drawn, *learned])
-        return [at for at, _ in drawn], [sort for _, sort in drawn]
+    def drawn(self, learned: Sequence[Drawn], lines: list[bytes], first: int) -> Lines | None:
+        """Return the lines with numbers; some were *learned*, *first* is the first one's number."""
+        sorts = {key: same.sort for key, same in self._only.items() if same.sort}
+        others = bool(learned or self._drawn)
+        shapes = {key: self._times[key] for key in sorts}
+        if len(set(sorts.values())) == 1 and sum(shapes.values()) == len(lines):
+            (sort,) = set(sorts.values())
+            numbers = list(range(first, first + len(lines)))
+            return Lines.of_shapes(numbers, lines, [sort] * len(lines), shapes)
+        drawn: list[Drawn] = [*self._drawn, *learned]
+        if sorts:
+            in_order = enumerate(map(sorts.get, self._zeros))
+            drawn += [(at, sort) for at, sort in in_order if sort]
+        if not drawn:
+            return None
+        if others:
+            drawn.sort()
+        raws = [lines[at] for at, _ in drawn]
+        return Lines.of([first + at for at, _ in drawn], raws, [sort for _, sort in drawn])
 
     def drop(self) -> None:
         """Count nothing: the lines are read one by one."""
@@ -131,25 +164,33 @@ class Tally:
     def count(self, lines: Sequence[bytes], first: int) -> None:
         """Count the lines; *first* is the number of the first of the piece."""
         for same in self.counted:
-            for one in same.counting:
-                one.again(first + same.last, lines[same.last][:STAMPED], same.times)
+            same.again(first + same.last, lines[same.last], same.times)
             same.times = 0
 
 
 class Shapes:
     """The shapes of lines that came lately, by their text with all digits alike.
 
-    *anchors* are all that are looked for.
+    *anchors* are all that are looked for. Shapes for which the same rules hold share what their
+    lines count for by rank and name: with many numbers in a line there are thousands of shapes.
     """
 
     def __init__(self, anchors: Sequence[str], most: int = MOST_SHAPES) -> None:
         self._most = most
         self._room = most
         self._known: dict[bytes, Shape | None] = {}
+        self._shared: dict[Any, dict[Any, Same]] = {}
         runs = [asked(anchor) for anchor in anchors]
         self._anywhere = any(run is None for run in runs)
         self._asked = _digits(one for run in runs if run for one in run)
         self.get = self._known.get
+
+    def same(self, key: bytes, line: bytes) -> Same | None:
+        """Return what a line of this shape counts for, None where it has to be searched."""
+        shape = self._known.get(key)
+        if shape is None or shape is QUIET:
+            return None
+        return shape.only or shape.same.get(shape.tell(line))
 
     def add(
         self, held: int, plan: Plan, line: bytes, counting: tuple[Counting, ...] | None
@@ -160,32 +201,45 @@ class Shapes:
         self._room -= 1
         if self._room < 0:
             self._known.clear()
+            self._shared.clear()
             self._room = self._most
         key = line.translate(ZEROS)
-        spans = self._spans(plan, line, key)
+        told = self._told(plan, line, key)
         known = self._known.get(key)
-        if counting is None or spans is None:
+        if counting is None or told is None:
             self._known[key] = None
-        elif not (held or spans or known):
+        elif not (held or told or known):
             self._known[key] = QUIET
         elif known or key not in self._known:
-            shape = self._known[key] = known or Shape()
-            shape.widen(spans)
-            shape.add(line, Same(held, plan, counting))
+            if known is None:
+                same = self._of_kind(held, plan, line, told)
+                known = self._known[key] = Shape(told, same)
+            known.widen(told)
+            known.add(line, Same(held, plan, counting))
 
-    def _spans(self, plan: Plan, line: bytes, key: bytes) -> frozenset[Span] | None:
-        """Return where digits tell in lines of one shape; None where all can."""
+    def _of_kind(
+        self, held: int, plan: Plan, line: bytes, told: Mapping[Span, str]
+    ) -> dict[Any, Same]:
+        """Return what is known of lines for which the same holds, by what stands at their spans."""
+        fields = tuple(told[span] for span in sorted(told))
+        if ASKED in fields:
+            return {}
+        rules = tuple(rule.id for rule in plan.rules if rule.match(line.decode()))
+        return self._shared.setdefault((held, fields, rules), {})
+
+    def _told(self, plan: Plan, line: bytes, key: bytes) -> dict[Span, str] | None:
+        """Return where digits tell in lines of one shape, and of what; None where all can."""
         text = key.lower().decode("latin-1")
-        found = set(_places(self._asked, text))
+        found = dict.fromkeys(_places(self._asked, text), ASKED)
         if plan.rules or plan.ends:
             told = told_by(plan, line, text)
             if told is None:
                 return None
-            found |= told
-        return frozenset(found) if len(found) <= MOST_SPANS else None
+            found = told | found
+        return found if len(found) <= MOST_SPANS else None
 
 
-def told_by(plan: Plan, line: bytes, zeros: str) -> set[Span] | None:
+def told_by(plan: Plan, line: bytes, zeros: str) -> dict[Span, str] | None:
     """Return where digits tell what a line counts for; *zeros* is it with its digits all alike.
 
     None where all can. Rules for the kernel are left out: no job's line is its.
@@ -193,12 +247,14 @@ def told_by(plan: Plan, line: bytes, zeros: str) -> set[Span] | None:
     if not line.isascii() or plan.ends:
         return None
     text = line.decode()
-    found = set(prefix.spans(text))
+    found = {span: f"writer {n}" for n, span in enumerate(prefix.spans(text))}
     for rule in plan.rules:
         runs = asked(rule.pattern)
         if runs is None:
             return None
-        found.update(_places(_digits(runs), zeros), _named(rule, text))
+        for span, field in _named(rule, text):
+            found[span] = f"{found.get(span, '')} {rule.id} {field}"
+        found |= dict.fromkeys(_places(_digits(runs), zeros), ASKED)
     return found
 
 
@@ -218,11 +274,11 @@ def _places(asked_for: Mapping[str, tuple[int, ...]], zeros: str) -> Iterator[Sp
             at = zeros.find(run, at + 1)
 
 
-def _named(rule: Rule, text: str) -> Iterator[Span]:
-    """Yield where the rank and the name stand."""
+def _named(rule: Rule, text: str) -> Iterator[tuple[Span, str]]:
+    """Yield where the rank and the name stand, and which field each is."""
     if match := rule.match(text):
-        told = (match.span(field) for field in rule.fields if _tells(rule, field))
-        yield from (span for span in told if span[0] >= 0)
+        told = ((match.span(field), field) for field in rule.fields if _tells(rule, field))
+        yield from (one for one in told if one[0][0] >= 0)
 
 
 def _tells(rule: Rule, field: str) -> bool:

@@ -13,7 +13,8 @@ from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.stamp import STAMP, hand
 from diagnostics.rules.when import When, when
-from diagnostics.series.curve import LONGEST, Drawing, Sort
+from diagnostics.series.curve import Drawing
+from diagnostics.series.waiting import LONGEST, Lines, Sort
 
 # Texts that came lately, with what they count for: a line that repeats is not searched again.
 MOST_TEXTS = 4_096
@@ -106,7 +107,7 @@ class Reading:
                 drawn.append((number, raw, (held, plan.searched)))
         if drawn:
             numbers, raws, sorts = zip(*drawn, strict=True)
-            self._drawing.take(list(numbers), list(raws), list(sorts))
+            self._drawing.take(Lines.of(list(numbers), list(raws), list(sorts)))
         line, self._line = self._line, number + piece.count(b"\n", known)
         if search.form in JOBS:
             again = len(hits)
@@ -114,11 +115,8 @@ class Reading:
 
     def _by_shape(self, piece: bytes, search: Search) -> None:
         """Read a piece that is full of hits: lines of a shape that is known are only counted."""
-        lines = piece.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        shapes = piece.translate(ZEROS).split(b"\n")
-        tally = Tally(list(map(self._shapes.get, shapes[: len(lines)])), lines)
+        lines, zeros = _split(piece), _split(piece.translate(ZEROS))
+        tally = Tally(self._shapes, zeros, lines)
         held = self._held(lines, tally.more)
         if any(search.ordered(self._knowledge.plan(one)) for one in held):
             tally.drop()
@@ -128,12 +126,8 @@ class Reading:
             search.alone()
         learned = self._learned(piece, lines, dict(zip(tally.more, held, strict=True)), search)
         tally.count(lines, self._line)
-        places, sorts = tally.drawn(learned)
-        if sorts:
-            numbers, raws = list(range(self._line, self._line + len(lines))), lines
-            if len(sorts) < len(lines):
-                numbers, raws = [numbers[at] for at in places], [lines[at] for at in places]
-            self._drawing.take(numbers, raws, sorts)
+        if (drawn := tally.drawn(learned, lines, self._line)) is not None:
+            self._drawing.take(drawn)
         self._line += len(lines)
         self._dense = len(tally.more) < NEW * len(lines)
 
@@ -157,6 +151,11 @@ class Reading:
         for at, held in more.items():
             start, stop = starts[at], starts[at + 1] - 1
             plan = self._knowledge.plan(held)
+            if (same := self._shapes.same(lines[at].translate(ZEROS), lines[at])) is not None:
+                # A line before it in this piece has told.
+                same.again(self._line + at, lines[at])
+                drawn += [(at, same.sort)] if same.sort else []
+                continue
             counting: tuple[Counting, ...] | None = ()
             if plan.searched:
                 stop = min(stop, start + LINE_CAP)
@@ -251,6 +250,13 @@ class Reading:
             if told != When():
                 return told
         return When()
+
+
+def _split(piece: bytes) -> list[bytes]:
+    lines = piece.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def _text(place: Place, *, stamped: bool) -> tuple[Text, int]:

@@ -1,6 +1,5 @@
 """The numbers of one run in their order, bounded, with the lines that matter quoted."""
 
-import math
 from collections import Counter, deque
 
 import msgspec
@@ -12,32 +11,23 @@ from diagnostics.series.drawn import Drawn, Laggard, Quote
 from diagnostics.series.frameworks import named
 from diagnostics.series.lines import numbers
 from diagnostics.series.point import Point
+from diagnostics.series.waiting import SKIPS, SKIPS_NONE, Lines, Sort, Unread
 
 MOST_POINTS = 20_000
-# Of a number line no more than this is kept; the longest of DeepSpeed's has 1,500.
-LONGEST = 2_000
 # Lines that a rule finds notable are read out of turn, up to so many.
 MOST_NOTABLE = 1_000
 # The first steps are looked at for the words of a framework.
 FIRST = 20
 
-# What sort of number line one is: the anchors it holds, and whether a rule finds it notable.
-Sort = tuple[int, bool]
 # Fewer lines are put to those that came before.
 FEW = 256
 # Of lines that wait to be read no more bytes are kept.
 ROOM = 16 << 20
-# Megatron has 'skipped iterations:   0' in each line.
-SKIPS, SKIPS_NONE = b"skipped iterations", b"skipped iterations:   0"
-# Lines that differ in digits alone have a finite loss or none of them has, unless as 1e999.
-ZEROS = bytes.maketrans(b"123456789", b"000000000")
-EXPONENTS = (b"e000", b"e+000", b"E000", b"E+000")
-MOST_SHAPES = 1_000
 # What NCCL tells of itself is long and has no step: each rank of a large job says it once or twice.
 NCCL_TELLS = b" NCCL INFO "
 MOST_SETTINGS = 16_384
 
-__all__ = ["Curve", "Drawing", "Point", "Quote", "Sort"]
+__all__ = ["Curve", "Drawing", "Point", "Quote"]
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,30 +55,6 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     framework: str | None = None
     settings: Configuration = Configuration()
     elsewhere: Elsewhere | None = None
-
-
-class Lines(msgspec.Struct):
-    """Number lines that are not read yet, in columns: their numbers, texts and sorts.
-
-    `skips` is True where one may tell of a step that was left out.
-    """
-
-    numbers: list[int]
-    raws: list[bytes]
-    sorts: list[Sort]
-    skips: bool
-
-    def parted(self, at: int) -> tuple["Lines", "Lines"]:
-        """Return the lines before *at*, and the others."""
-        before = Lines(self.numbers[:at], self.raws[:at], self.sorts[:at], self.skips)
-        return before, Lines(self.numbers[at:], self.raws[at:], self.sorts[at:], self.skips)
-
-    def extend(self, other: "Lines") -> None:
-        """Add later lines."""
-        self.numbers += other.numbers
-        self.raws += other.raws
-        self.sorts += other.sorts
-        self.skips = self.skips or other.skips
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -126,19 +92,14 @@ class Drawing:
         """Take the beginning of the log, which says who writes it."""
         self._head = decoded(head)
 
-    def take(self, numbers: list[int], raws: list[bytes], sorts: list[Sort]) -> None:
-        """Take some lines, without their ends; what they are cut into makes no difference."""
-        if max(map(len, raws)) > LONGEST:
-            raws = [raw[:LONGEST] for raw in raws]
-        # Asked now, while they are in the processor's cache.
-        text = b"\n".join(raws)
-        skips = text.count(SKIPS) > text.count(SKIPS_NONE)
-        new, waiting = Lines(numbers, raws, sorts, skips), self._waiting
-        if waiting and len(waiting[-1].raws) + len(raws) <= FEW:
+    def take(self, new: Lines) -> None:
+        """Take some lines; what they are cut into makes no difference."""
+        waiting = self._waiting
+        self._count += len(new.raws)
+        if waiting and len(waiting[-1].raws) + len(new.raws) <= FEW:
             waiting[-1].extend(new)
         else:
             waiting.append(new)
-        self._count += len(raws)
         while self._count - len(waiting[0].raws) >= self._most:
             self._leave(waiting.popleft())
 
@@ -153,40 +114,35 @@ class Drawing:
             self._alike(lines)
 
     def _each(self, lines: Lines) -> None:
-        kinds = self._kinds
+        kinds, unread = self._kinds, list[bytes]()
         for number, raw, sort in zip(lines.numbers, lines.raws, lines.sorts, strict=True):
             place = kinds[sort[0]]
             kinds[sort[0]] = place + 1
             if not place % self._every:
                 self._keep(Chosen(number, raw, sort, place))
-            elif sort[1] or (SKIPS in raw and SKIPS_NONE not in raw):
-                self._out_of_turn(number, raw, sort)
+            elif sort[1] or (lines.skips and SKIPS in raw and SKIPS_NONE not in raw):
+                # Read out of turn, unless there were too many.
+                if self._notable < MOST_NOTABLE:
+                    self._notable += 1
+                    self._keep(Chosen(number, raw, sort, 0))
+                else:
+                    unread.append(raw)
+        self._unread.add(unread)
 
     def _alike(self, lines: Lines) -> None:
         """Choose among lines of one sort, of which none is read out of turn any more."""
         sort, raws = lines.sorts[0], lines.raws
         kind, notable = sort
-        place, every = self._kinds[kind], self._every
+        place, taken = self._kinds[kind], list[bytes]()
         self._kinds[kind] += len(raws)
-        first = -place % every
-        for at in range(first, len(raws), every):
+        for at in range(-place % self._every, len(raws), self._every):
             # Its turn can pass while others are read.
             if not (place + at) % self._every:
                 self._keep(Chosen(lines.numbers[at], raws[at], sort, place + at))
-            elif notable:
-                self._out_of_turn(lines.numbers[at], raws[at], sort)
+                taken.append(raws[at])
         if notable:
-            others = raws.copy()
-            del others[first::every]
-            self._unread.add(others)
-
-    def _out_of_turn(self, number: int, raw: bytes, sort: Sort) -> None:
-        """Read a line that matters, unless there were too many."""
-        if self._notable < MOST_NOTABLE:
-            self._notable += 1
-            self._keep(Chosen(number, raw, sort, 0))
-        else:
-            self._unread.add([raw])
+            self._unread.add(raws, lines.shapes)
+            self._unread.less(taken)
 
     def _keep(self, one: Chosen) -> None:
         """Take a line that is read unless, before anybody asks, others have to make room."""
@@ -195,15 +151,19 @@ class Drawing:
             if self._told <= MOST_SETTINGS:
                 _read(one.number, one.raw, self._past)
             return
-        if self._every == 1:
-            _read(one.number, one.raw, self._past)
-        else:
-            self._chosen.append(one)
-            self._chosen_of[one.sort[0]] += 1
-            self._room -= len(one.raw)
+        self._chosen.append(one)
+        self._chosen_of[one.sort[0]] += 1
+        self._room -= len(one.raw)
+        if self._room < 0 and self._every == 1:
+            self._read_chosen()
         steps = len(self._past.points) + self._chosen_of[one.sort[0]]
         if steps > self._most or self._room < 0:
             self._thin()
+
+    def _read_chosen(self) -> None:
+        for one in self._chosen:
+            _read(one.number, one.raw, self._past)
+        self._clear()
 
     def _thin(self) -> None:
         self._every *= 2
@@ -227,9 +187,7 @@ class Drawing:
         if self._count > self._most:
             left, self._waiting[0] = self._waiting[0].parted(self._count - self._most)
             self._leave(left)
-        for one in self._chosen:
-            _read(one.number, one.raw, self._past)
-        self._clear()
+        self._read_chosen()
         drawn = self._past.copy()
         older = len(drawn.points)
         for lines in self._waiting:
@@ -248,40 +206,6 @@ class Drawing:
             settings=drawn.settings.configuration(),
             **drawn.quotes(),
         )
-
-
-class Unread:
-    """Lines that are counted by whether their loss is finite, each shape read once."""
-
-    def __init__(self) -> None:
-        self.bad = 0
-        self._known: dict[bytes, bool] = {}
-
-    def add(self, raws: list[bytes]) -> None:
-        """Count the lines."""
-        if not raws:
-            return
-        shapes = b"\n".join(raws).translate(ZEROS).split(b"\n")
-        times, raw_of = Counter(shapes), dict(zip(shapes, raws, strict=True))
-        for shape, raw in raw_of.items():
-            if any(word in shape for word in EXPONENTS):
-                same = (one for one, of in zip(raws, shapes, strict=True) if of == shape)
-                self.bad += sum(map(_bad, same))
-            else:
-                self.bad += times[shape] * self._bad(shape, raw)
-
-    def _bad(self, shape: bytes, raw: bytes) -> bool:
-        bad = self._known.get(shape)
-        if bad is None:
-            if len(self._known) >= MOST_SHAPES:
-                self._known.clear()
-            bad = self._known[shape] = _bad(raw)
-        return bad
-
-
-def _bad(raw: bytes) -> bool:
-    said = numbers(decoded(raw))
-    return said is not None and said.loss is not None and not math.isfinite(said.loss)
 
 
 def _read(number: int, raw: bytes, drawn: Drawn) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from diagnostics.series.curve import Curve, Drawing
 from diagnostics.series.drawn import Quote
+from diagnostics.series.waiting import Lines
 
 
 def iteration(step: int, loss: str = "2.0E+00", *, ms: float = 5.0, skipped: int = 0) -> bytes:
@@ -25,7 +26,7 @@ def drawn(lines: list[bytes], most: int = 20_000) -> Curve:
     """Return the curve of the lines, counted from 1."""
     drawing = Drawing(most=most)
     for number, line in enumerate(lines, start=1):
-        drawing.take([number], [line], [(0, False)])
+        drawing.take(Lines.of([number], [line], [(0, False)]))
     return drawing.curve()
 
 
@@ -37,7 +38,7 @@ def in_parts(lines: list[bytes], sizes: list[int], most: int) -> Curve:
         part = lines[at : at + size]
         if part:
             sorts = [(int(b"all-grads" in line), b"nan" in line) for line in part]
-            drawing.take(list(range(at + 1, at + 1 + len(part))), part, sorts)
+            drawing.take(Lines.of(list(range(at + 1, at + 1 + len(part))), part, sorts))
         at += size
     return drawing.curve()
 
@@ -85,7 +86,7 @@ def test_each_bad_loss_is_counted(losses: list[str]) -> None:
         patch.setattr("diagnostics.series.curve.MOST_NOTABLE", 3)
         drawing = Drawing(most=10)
         for number, line in enumerate(lines):
-            drawing.take([number], [line], [sorts[number]])
+            drawing.take(Lines.of([number], [line], [sorts[number]]))
         curve = drawing.curve()
 
     assert sum("n" in loss for loss in losses) == curve.bad
@@ -96,7 +97,7 @@ def test_asking_between_changes_nothing_of_a_short_run() -> None:
     asked, left = Drawing(most=50), Drawing(most=50)
     for step in range(50):
         for drawing in (asked, left):
-            drawing.take([step], [iteration(step)], [(0, False)])
+            drawing.take(Lines.of([step], [iteration(step)], [(0, False)]))
         asked.curve()
 
     assert left.curve() == asked.curve()
@@ -138,7 +139,7 @@ def test_a_million_number_lines_take_bounded_room() -> None:
     room = []
     for step in range(1, 400_001):
         line = b" iteration %8d/ 900000 | elapsed time per iteration (ms): 5 |" % step
-        drawing.take([step], [line], [(0, False)])
+        drawing.take(Lines.of([step], [line], [(0, False)]))
         if step in {200_000, 400_000}:
             room.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
