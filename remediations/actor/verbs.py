@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-MODULES: tuple[str, ...] = ("slurm",)
+MODULES: tuple[str, ...] = ("caps", "slurm")
 
 
 def load() -> None:

@@ -28,6 +28,7 @@ from collectors.gpu.simulator.functions.answer import (
     Gpu,
     Values,
 )
+from collectors.gpu.simulator.settings import Settings
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -62,7 +63,8 @@ class State(NamedTuple):
 class Simulator:
     """The library's state. `errors` must stay empty: each entry is a call that no program may make.
 
-    `actions` are the settings that were made, as (function, GPU, values).
+    `actions` are the settings that were made, as (function, GPU, values). Where the plan names a
+    file of `settings`, they are kept there, and those that others made are seen.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
@@ -76,6 +78,9 @@ class Simulator:
         self.missing = frozenset[str](system["missing"])
         self.events: list[dict[str, Any]] = plan["events"]
         self.states = [_state(state) for state in plan["states"]]
+        self._settings: Settings | None = None
+        if "settings" in plan:
+            self.keep_settings(plan["settings"])
         origin_s = plan.get("origin_s")
         self.origin_s: float = time.monotonic() if origin_s is None else origin_s
         self.initialised = 0
@@ -83,6 +88,10 @@ class Simulator:
         self.errors: list[str] = []
         self.actions: list[tuple[Any, ...]] = []
         self._never = threading.Event()
+
+    def keep_settings(self, path: str) -> None:
+        """Keep what is set in a file, and see there what others set."""
+        self._settings = Settings(path)
 
     def elapsed_s(self) -> float:
         """Return how long the scenario runs."""
@@ -140,6 +149,15 @@ class Simulator:
         for state in self.states:
             if state.at_s >= self.state.at_s:
                 state.gpus[gpu.index][key] = value
+        if self._settings is not None:
+            self._settings.keep(gpu.index, {key: value})
+
+    def _take_settings(self) -> None:
+        """Let hold what others have set since the last call."""
+        news = self._settings.news() if self._settings is not None else None
+        for index, values in (news or {}).items():
+            for state in self.states:
+                state.gpus[int(index)].update(values)
 
     def act(self, name: str, gpu: Gpu, *values: int) -> None:
         """Note a setting that was made."""
@@ -171,6 +189,7 @@ class Simulator:
     def _answer(self, name: str, function: Function, arguments: tuple[Any, ...]) -> None:
         if not self.initialised and not function.before_init:
             raise Failed(UNINITIALIZED)
+        self._take_settings()
         if not function.device:
             self.enter(name)
             return function.body(self, *arguments)

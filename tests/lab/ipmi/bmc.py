@@ -114,10 +114,14 @@ def file_of(name: str) -> str:
 
 
 class Bmc:
-    """One simulated BMC on a port of its own; used as a context, it is ended with it."""
+    """One simulated BMC on a port of its own; used as a context, it is ended with it.
 
-    def __init__(self, folder: Path) -> None:
+    With *dcmi* it also limits the node's power, by a module that is compiled for it.
+    """
+
+    def __init__(self, folder: Path, *, dcmi: bool = False) -> None:
         self.folder = folder
+        self.dcmi = dcmi
         self.values = folder / "values"
         self.port = _free_port()
         self._stack = ExitStack()
@@ -129,7 +133,7 @@ class Bmc:
             self.set(sensor.name, sensor.value)
         for name in SUPPLIES:
             self.set(name, 1)
-        (self.folder / "lan.conf").write_text(CONFIG.format(port=self.port))
+        (self.folder / "lan.conf").write_text(CONFIG.format(port=self.port) + self._module())
         (self.folder / "bmc.emu").write_text("\n".join(self._commands()) + "\n")
         self._list()
         self.tool = self.wrapper("ipmitool")
@@ -201,6 +205,15 @@ class Bmc:
         path.write_text(f'#!/bin/sh\n{body}\nexec {_path("ipmitool")} {options} "$@"\n')
         path.chmod(0o755)
         return str(path)
+
+    def _module(self) -> str:
+        """Return the line that loads DCMI, compiled here."""
+        if not self.dcmi:
+            return ""
+        built, source = self.folder / "dcmi.so", Path(__file__).with_name("dcmi.c")
+        flags = ("-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O2")
+        run([_path("cc"), *flags, "-o", str(built), str(source)], check=True)
+        return f'loadlib "{built}" "{self.values}"\n'
 
     def _commands(self) -> list[str]:
         lines = [

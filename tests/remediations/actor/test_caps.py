@@ -1,0 +1,405 @@
+"""Caps on simulated GPUs: lent, renewed, lifted, and another's limit left alone."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
+import pytest
+
+from collectors.gpu.simulator import library
+from collectors.gpu.simulator.plan import plan
+from collectors.gpu.simulator.scenario import read
+from collectors.helpers.children.loop import Refused
+from remediations.actor import capping, caps, clock, held
+from remediations.actor.registry import Kept
+from remediations.policy import Policy, parse
+
+if TYPE_CHECKING:
+    from collectors.gpu.simulator.library import Simulator
+
+GPU, OTHER = "0001:10:00.0", "0001:11:00.0"
+SCENARIO = """model = "h100-sxm"
+count = 2
+[gpu.0]
+pci = "00000001:10:00.0"
+[gpu.1]
+pci = "00000001:11:00.0"
+"""
+ALLOWED = 'allow_unproved = ["gpu.power_cap"]\n[mode]\n"gpu.power_cap" = "act"\n'
+WHY = "0 C are left until it slows down"
+
+
+class Node:
+    """Two simulated GPUs, the actor's state, and its clock."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.state = folder / "state"
+        self.state.mkdir(mode=0o700)
+        self.policy: Policy = parse(ALLOWED)
+        self.up_s = 10_000.0
+        self.boot = "b1"
+        monkeypatch.setattr(clock, "up_s", lambda: self.up_s)
+        monkeypatch.setattr(clock, "boot_id", lambda: self.boot)
+        self._settings = folder / "settings"
+        self._simulators: list[Simulator] = []
+        self.start()
+
+    def start(self, **gpu: Any) -> None:
+        """Let the driver's library start anew; what was set is still set."""
+        made = plan(read(SCENARIO, "a test")) | {"settings": str(self._settings)}
+        for state in made["states"]:
+            state["gpus"][0].update(gpu)
+        self._simulators.append(library.install(json.loads(json.dumps(made))))
+
+    @property
+    def errors(self) -> list[str]:
+        """Return the calls that no program may make."""
+        return [error for simulator in self._simulators for error in simulator.errors]
+
+    @property
+    def kept(self) -> Kept:
+        """Return what the gate gives."""
+        return Kept(self.state, self.policy)
+
+    def cap(self, watts: int, gpu: str = GPU) -> dict[str, Any]:
+        """Ask for a limit."""
+        answer: dict[str, Any] = caps.cap_gpu(self.kept, gpu, watts * 1000, WHY)
+        return answer
+
+    def refused(self, watts: int, gpu: str = GPU) -> str:
+        """Ask for a limit that is refused; return why."""
+        with pytest.raises(Refused) as no:
+            self.cap(watts, gpu)
+        return no.value.detail
+
+    def watts(self, index: int = 0) -> int:
+        """Return the limit in force."""
+        pynvml.nvmlInitWithFlags(0)
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        return int(pynvml.nvmlDeviceGetPowerManagementLimit(handle)) // 1000
+
+    def another_sets(self, watts: int) -> None:
+        """Let somebody else set the limit of the first GPU."""
+        pynvml.nvmlInitWithFlags(0)
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        pynvml.nvmlDeviceSetPowerManagementLimit(handle, watts * 1000)
+
+    def tick(self, seconds: float = 0.0) -> None:
+        """Let time pass, and the actor do what is due."""
+        self.up_s += seconds
+        caps.caps_tick(self.state, self.policy)
+
+    def public(self) -> dict[str, Any]:
+        """Return what those see who only look."""
+        seen: dict[str, Any] = json.loads((self.state / "public" / "caps.json").read_text())
+        return seen
+
+    def names(self) -> list[str]:
+        """Return what is held."""
+        return [one["subject"] for one in caps.caps(self.state)["held"]]
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """Simulate a node; a call that no program may make fails the test."""
+    kept = pynvml.nvmlLib, pynvml._nvmlLib_refcount
+    monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
+    made = Node(tmp_path, monkeypatch)
+    yield made
+    pynvml.nvmlLib, pynvml._nvmlLib_refcount = kept
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+    assert [] == made.errors
+
+
+def test_a_step_down(node: Node) -> None:
+    """One step is set, written down, and shown to those who only look."""
+    answer = node.cap(630)
+    seen = node.public()["held"][0]
+
+    expected = ({"limit": 630_000, "before": 700_000}, 630, (GPU, 630_000, 700_000, WHY))
+    shown = (seen["subject"], seen["limit"], seen["before"], seen["why"])
+    assert expected == (answer, node.watts(), shown)
+
+
+def test_what_is_refused(node: Node) -> None:
+    """Too fast, too far, too low, too high, nothing, and no address: each with its sentence."""
+    said = [node.refused(600), node.refused(700), node.refused(800)]
+    node.cap(630)
+    said += [node.refused(560), node.refused(630, "../../x")]
+
+    expected = [
+        "700000 to 600000 is more than one step of 70000",
+        "nothing is capped at 700000 mW",
+        "800000 is above 700000, which was in force before",
+        "the last step was 0 s ago, one in 300 s is allowed",
+        "'../../x' is no address of a GPU",
+    ]
+    assert expected == said
+
+
+def test_never_below_the_floor(node: Node) -> None:
+    """Four steps end at 60 %; a fifth is refused."""
+    for watts in (630, 560, 490, 420):
+        node.cap(watts)
+        node.up_s += 300.0
+
+    assert "350000 is below the floor of 420000" == node.refused(350)
+
+
+def test_up_and_lifted(node: Node) -> None:
+    """A step up keeps the lease; what was before ends it."""
+    node.cap(630)
+    node.up_s += 300.0
+    node.cap(560)
+    up = node.cap(630)
+    limits = [node.watts()]
+    lifted = node.cap(700)
+    limits.append(node.watts())
+
+    assert (630_000, "restored to 700000 mW") == (up["limit"], lifted["ended"])
+    assert ([630, 700], []) == (limits, node.names())
+
+
+def test_15_minutes_without_renewal(node: Node) -> None:
+    """A cap that nobody renews is lifted by the actor itself, and one that is renewed stays."""
+    node.cap(630)
+    node.tick(899.0)
+    held_still = node.watts()
+    caps.renew_caps(node.kept)
+    node.tick(899.0)
+    renewed = node.watts()
+    node.tick(2.0)
+    ended = node.public()["ended"][-1]
+
+    expected = (630, 630, 700, ("restored to 700000 mW", "nobody renewed it"))
+    assert expected == (held_still, renewed, node.watts(), (ended["how"], ended["because"]))
+
+
+def test_what_ran_out_is_not_renewed(node: Node) -> None:
+    """An agent that comes too late does not bring a cap back."""
+    node.cap(630)
+    node.up_s += 901.0
+
+    assert {"renewed": []} == caps.renew_caps(node.kept)
+
+
+@pytest.mark.parametrize("text", ["", '[mode]\n"gpu.power_cap" = "act"\n', None])
+def test_disabled(node: Node, text: str | None) -> None:
+    """Where the policy does not allow caps any more, or cannot be trusted, all are lifted."""
+    node.cap(630)
+    caps.caps_tick(node.state, None if text is None else parse(text))
+
+    assert (700, "the policy does not allow it any more") == (
+        node.watts(),
+        node.public()["ended"][-1]["because"],
+    )
+
+
+def test_not_proved_is_not_set(node: Node) -> None:
+    """In `act`, but not named among what is not proved, nothing is capped."""
+    node.policy = parse('[mode]\n"gpu.power_cap" = "act"\n')
+
+    assert "gpu.power_cap is not proved, and allow_unproved does not name it" == node.refused(630)
+
+
+def test_anothers_limit_is_respected(node: Node) -> None:
+    """A limit that another set is neither lowered nor raised."""
+    node.another_sets(500)
+    said = [node.refused(450), node.refused(600)]
+
+    why = "another's limit of 500000 is in force, and is left as it is"
+    assert ([why, why], 500) == (said, node.watts())
+
+
+@pytest.mark.parametrize("watts", [500, 650])
+def test_another_sets_it_meanwhile(node: Node, watts: int) -> None:
+    """A limit that is no longer ours at the end is left, and that is said."""
+    node.cap(630)
+    node.another_sets(watts)
+    node.tick(901.0)
+
+    how = f"left: another's limit of {watts}000 mW is in force"
+    assert (watts, how) == (node.watts(), node.public()["ended"][-1]["how"])
+
+
+def test_another_sets_it_before_a_step(node: Node) -> None:
+    """The next step finds another's limit: ours is forgotten, and nothing is set."""
+    node.cap(630)
+    node.another_sets(650)
+    said = node.refused(560)
+
+    assert ("650000 mW is in force, which is not ours", 650, []) == (
+        said.partition(": ")[2],
+        node.watts(),
+        node.names(),
+    )
+
+
+def test_a_driver_that_was_loaded_anew(node: Node) -> None:
+    """A limit that went with the driver is gone already, and nothing is set for it."""
+    node.cap(630)
+    node.another_sets(700)
+    node.tick(901.0)
+
+    assert ("gone already: 700000 mW, as before it", []) == (
+        node.public()["ended"][-1]["how"],
+        node.names(),
+    )
+
+
+def test_another_boot(node: Node) -> None:
+    """What another boot began has run out, whatever its clock said."""
+    node.cap(630)
+    node.boot, node.up_s = "b2", 10.0
+    node.tick()
+
+    assert (700, []) == (node.watts(), node.names())
+
+
+class Killed(BaseException):
+    """The actor is killed here."""
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("first", [True, False])
+def test_killed_while_it_sets(
+    node: Node, monkeypatch: pytest.MonkeyPatch, *, first: bool, after: bool
+) -> None:
+    """Killed just before or after a limit is set, the next actor knows it as ours, and lifts it."""
+    if not first:
+        node.cap(630)
+        node.up_s += 300.0
+    real = pynvml.nvmlDeviceSetPowerManagementLimit
+
+    def kill(*args: Any) -> None:
+        if after:
+            real(*args)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pynvml, "nvmlDeviceSetPowerManagementLimit", kill)
+        with pytest.raises(Killed):
+            node.cap(630 if first else 560)
+    node.tick(901.0)
+
+    how = (
+        "gone already: 700000 mW, as before it" if first and not after else "restored to 700000 mW"
+    )
+    assert (700, how, []) == (node.watts(), node.public()["ended"][-1]["how"], node.names())
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_killed_while_it_lifts(node: Node, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Killed before, while or after it puts back what was, the next actor ends it once."""
+    node.cap(630)
+    real_set, real_end = pynvml.nvmlDeviceSetPowerManagementLimit, capping.end
+
+    def setting(*args: Any) -> None:
+        if at == 1:
+            real_set(*args)
+        if at < 2:
+            raise Killed
+        real_set(*args)
+
+    def ending(*args: Any) -> str:
+        if at == 2:
+            raise Killed
+        return real_end(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pynvml, "nvmlDeviceSetPowerManagementLimit", setting)
+        patched.setattr(capping, "end", ending)
+        with pytest.raises(Killed):
+            node.tick(901.0)
+    node.tick(1.0)
+
+    assert (700, [], 1) == (node.watts(), node.names(), len(node.public()["ended"]))
+
+
+def test_a_driver_that_refuses(node: Node) -> None:
+    """A limit that the driver does not take leaves nothing behind, and says NVML's code."""
+    node.start(**{"call.nvmlDeviceSetPowerManagementLimit.returns": 4})
+    said = node.refused(630)
+    node.tick(1.0)
+
+    expected = "not true that GPU 0001:10:00.0 takes a limit of 630000 mW: NVML error 4"
+    assert (expected, 700, []) == (said, node.watts(), node.names())
+
+
+def test_a_driver_that_does_not_lift(node: Node) -> None:
+    """What cannot be lifted is tried again until it can."""
+    node.cap(630)
+    node.start(**{"call.nvmlDeviceSetPowerManagementLimit.returns": 4})
+    node.tick(901.0)
+    still = node.names()
+    node.start()
+    node.tick(30.0)
+    early = node.watts()
+    node.tick(31.0)
+
+    assert ([GPU], 630, 700, []) == (still, early, node.watts(), node.names())
+
+
+def test_a_gpu_that_is_gone(node: Node) -> None:
+    """A GPU off the bus took its limit with it: the cap ends."""
+    node.cap(630)
+    node.start(lost=1)
+    node.tick(901.0)
+
+    ended = node.public()["ended"][-1]["how"]
+    assert ("gone: GPU 0001:10:00.0 is not there any more, by error 15", []) == (
+        ended,
+        node.names(),
+    )
+
+
+def test_after_a_reset(node: Node) -> None:
+    """A cap that a reset of its GPU took away is put back, with what is left of its lease."""
+    node.cap(630)
+    node.another_sets(700)
+    done = caps.put_back(node.state)
+
+    assert ({GPU: "set to 630000 mW again"}, 630, [GPU]) == (done, node.watts(), node.names())
+
+
+def test_each_gpu_for_itself(node: Node) -> None:
+    """Two GPUs are held and lifted apart."""
+    node.cap(630)
+    node.cap(630, OTHER)
+    node.cap(700)
+
+    assert ([OTHER], 700, 630) == (node.names(), node.watts(), node.watts(1))
+
+
+def test_lifted_when_asked(node: Node) -> None:
+    """The agent can give all back at once."""
+    node.cap(630)
+    node.cap(630, OTHER)
+    ended = caps.lift_caps(node.kept)["ended"]
+
+    assert ({GPU, OTHER}, 700, 700) == (set(ended), node.watts(), node.watts(1))
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"held": 3}', '{"held": {"x": {}}}', "[]"])
+def test_a_file_that_is_none(node: Node, text: str) -> None:
+    """What is no file of ours holds no cap, and the next one is written over it."""
+    (node.state / held.NAME).write_text(text)
+    node.tick()
+    node.cap(630)
+
+    assert [GPU] == node.names()
+
+
+def test_all_is_in_the_journal(node: Node) -> None:
+    """Every change is in the actor's journal, with what was before and why."""
+    node.cap(630)
+    node.tick(901.0)
+    lines = [json.loads(line) for line in (node.state / "journal.jsonl").read_text().splitlines()]
+
+    expected = [
+        f"700000 to 630000 mW: {WHY}",
+        "restored to 700000 mW; nobody renewed it",
+    ]
+    assert expected == [line["said"] for line in lines if line["kind"] == "cap"]
