@@ -91,7 +91,7 @@ def whole(acted: Acted) -> dict[str, Any]:
     return {
         "id": acted.id,
         **{name: acted.begin[name] for name in ("key", "remedy", "subject", "serial", "fault")},
-        **{name: acted.begin[name] for name in ("signature", "boot_id", "lease")},
+        **{name: acted.begin[name] for name in ("signature", "boot_id", "lease", "plan")},
         "left_s": float(acted.begin["deadline_s"]) - clock.since(acted.begin),
         "steps": [
             {"n": s.n, "verb": s.verb, "args": dict(s.args), "outcome": _said(s.outcome)}

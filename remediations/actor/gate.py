@@ -22,6 +22,7 @@ from remediations.policy import PATH, Policy
 PRODUCT = "gpudiag actor 0.1.0"
 MOST_STEPS = 24
 MOST_TEXT = 500
+MOST_PLAN = 4000
 OUTCOMES = ("done", "failed", "rolled_back", "handed_over")
 CAP = "gpu.power_cap"
 # What the agent itself takes back at the API server.
@@ -83,11 +84,16 @@ class Gate:
         boot_id: str,
         lease: str,
         deadline_s: int,
+        plan: str,
     ) -> Line:
-        """Open an action; Refused with a sentence where anything speaks against it."""
+        """Open an action; Refused with a sentence where anything speaks against it.
+
+        *plan* is the caller's own, kept for whoever has to finish it after a crash, and not read.
+        """
         said = {"key": key, "remedy": remedy, "subject": subject, "serial": serial, "fault": fault}
         said |= {"signature": signature, "boot_id": boot_id, "lease": lease}
         _plain(said)
+        _plain({"plan": plan}, MOST_PLAN)
         self._allowed(remedy)
         if boot_id != clock.boot_id():
             raise Refused("denied", "the boot id is not this boot's: look again, then ask again")
@@ -99,7 +105,7 @@ class Gate:
             row = ROWS[remedy]
             seconds = max(1.0, min(float(deadline_s), row.deadline_s))
             line = {"kind": "begin", "id": clock.token(), **said, "deadline_s": seconds}
-            self._journal.write(line | {"uid": self._uid, **clock.stamp()})
+            self._journal.write(line | {"plan": plan, "uid": self._uid, **clock.stamp()})
         return {"id": line["id"], "deadline_s": seconds}
 
     def end(self, id: str, outcome: str, said: str) -> Line:  # noqa: A002 - the wire's word
@@ -254,7 +260,7 @@ def _settled(acted: Acted) -> None:
             raise Refused("denied", f"step {step.n} ({step.verb}) has no outcome: settle it first")
 
 
-def _plain(texts: Mapping[str, str]) -> None:
+def _plain(texts: Mapping[str, str], most: int = MOST_TEXT) -> None:
     for name, text in texts.items():
-        if len(text) > MOST_TEXT or not text.isprintable():
-            raise Refused("denied", f"{name} must be one line of at most {MOST_TEXT} characters")
+        if len(text) > most or not text.isprintable():
+            raise Refused("denied", f"{name} must be one line of at most {most} characters")

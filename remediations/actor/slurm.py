@@ -12,7 +12,8 @@ from typing import Any
 from remediations.actor.registry import Refused, Turn, question, verb
 from remediations.actor.run import run
 
-PREFIX = "gpudiag: "
+PREFIX = "gpudiag:"
+OUT = frozenset({"DRAIN", "DOWN", "FAIL"})
 ASK_S = 10.0
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 # State=IDLE+DRAIN ThreadsPerCore=1
@@ -48,40 +49,51 @@ def slurm_node(state: Path) -> dict[str, Any]:
 
 @question
 def slurm_drained(state: Path, reason: str) -> bool:
-    """Return whether our drain stands; *reason* is told for the record alone."""
+    """Return whether the drain with this reason stands."""
+    del state
+    return _ours(seen(), reason)
+
+
+@question
+def slurm_resumed(state: Path, reason: str) -> bool:
+    """Return whether no drain stands; *reason* is that of the one which was taken back."""
     del state, reason
-    now = seen()
-    return "DRAIN" in now["states"] and now["reason"].startswith(PREFIX)
+    return not OUT & set(seen()["states"])
 
 
-@verb("slurm.drain", "slurm.reboot", "gpu.reset", "fabric_manager.restart")
+@verb("slurm.drain")
 def slurm_drain(turn: Turn, reason: str) -> str:
     """Let no new job come to this node; jobs that run go on."""
     del turn
+    _prefixed(reason)
     now = seen()
-    if "DRAIN" in now["states"] and not now["reason"].startswith(PREFIX):
-        raise Refused("denied", f"the node is drained already, and not by us: {now['reason']:.120}")
-    ran = run(
-        "scontrol",
-        "update",
-        f"nodename={own_name()}",
-        "state=drain",
-        f"reason={PREFIX}{reason}",
-        seconds=ASK_S,
-    )
-    if ran.status != 0:
-        raise Refused("denied", f"scontrol update: {ran.said}")
+    if OUT & set(now["states"]) and not now["reason"].startswith(PREFIX):
+        raise Refused("denied", f"it is out of use already, and not by us: {now['reason']:.120}")
+    _update("state=drain", f"reason={reason}")
     return "drained"
 
 
-@verb("slurm.drain", "slurm.resume", "slurm.reboot", undoes=True)
-def slurm_resume(turn: Turn) -> str:
-    """Take our own drain back; Refused where the node is not drained, or not by us."""
+@verb("slurm.drain", "slurm.resume", undoes=True)
+def slurm_resume(turn: Turn, reason: str) -> str:
+    """Take the drain with this reason back; Refused where another stands, or none."""
     del turn
-    now = seen()
-    if "DRAIN" not in now["states"] or not now["reason"].startswith(PREFIX):
-        raise Refused("denied", f"no drain of ours stands on this node: {now['reason']:.120}")
-    ran = run("scontrol", "update", f"nodename={own_name()}", "state=resume", seconds=ASK_S)
+    _prefixed(reason)
+    if not _ours(now := seen(), reason):
+        raise Refused("denied", f"no such drain of ours stands on this node: {now['reason']:.120}")
+    _update("state=resume")
+    return "resumed"
+
+
+def _ours(now: dict[str, Any], reason: str) -> bool:
+    return "DRAIN" in now["states"] and now["reason"] == reason
+
+
+def _prefixed(reason: str) -> None:
+    if not reason.startswith(PREFIX):
+        raise Refused("denied", f"a reason of ours begins with {PREFIX}")
+
+
+def _update(*words: str) -> None:
+    ran = run("scontrol", "update", f"nodename={own_name()}", *words, seconds=ASK_S)
     if ran.status != 0:
         raise Refused("denied", f"scontrol update: {ran.said}")
-    return "resumed"

@@ -6,7 +6,6 @@ from remediations.plan.actions import Action, Remedy, Situation, Step
 from remediations.plan.answer import answer, reason
 from remediations.plan.needs import repairs
 from remediations.plan.scheduler import out
-from remediations.remedies.checks import SCHEDULER
 
 RISK = "no new job starts on the node until it is resumed; those that run go on"
 
@@ -23,10 +22,15 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         verb="slurm_drain",
         args={"reason": why},
         says=f'scontrol update NodeName={slurm.name} State=DRAIN Reason="{why}"',
-        undo=Step(verb="slurm_resume", args={"reason": why}, says="resume it, if it is still ours"),
-        done="slurm_state",
+        undo=Step(
+            verb="slurm_resume",
+            args={"reason": why},
+            says="resume it, if it is still ours",
+            done="slurm_resumed",
+        ),
+        done="slurm_drained",
     )
-    return answer("slurm.drain", situation, incident, root, (step,), verify=SCHEDULER, risk=RISK)
+    return answer("slurm.drain", situation, incident, root, (step,), verify=(), risk=RISK)
 
 
 REMEDY = Remedy(

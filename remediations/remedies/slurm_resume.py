@@ -22,7 +22,7 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         verb="slurm_resume",
         args={"reason": slurm.reason or ""},
         says=f"scontrol update NodeName={slurm.name} State=RESUME",
-        done="slurm_state",
+        done="slurm_resumed",
     )
     return Action(
         key=key(NAME, situation, fault, slurm.reason or ""),

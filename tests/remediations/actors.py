@@ -84,5 +84,6 @@ def wanted(remedy: str, **other: Any) -> dict[str, Any]:
         "boot_id": boot_id(),
         "lease": "lease-1",
         "deadline_s": 60,
+        "plan": "{}",
         **other,
     }
