@@ -54,11 +54,19 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     text: Text | None = None
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What was changed at `time` (ISO 8601, UTC), as data."""
+
+    time: str
+    text: Text
+
+
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """One cause with what follows from it; `root` and `consequences` are finding ids.
 
     The sentence is `text` and then the clauses of `story`. `echoes` is how often what was said more
-    than once was said. `resubmit` starts the job anew elsewhere.
+    than once was said. `changes_before` are `changes` in English. `resubmit`
+    starts the job anew elsewhere.
     """
 
     id: str
@@ -75,6 +83,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     rejected: tuple[Rejected, ...] = ()
     changes_before: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
     next: tuple[NextStep, ...] = ()
     would_change: str = ""
     would_change_text: Text | None = None

@@ -129,6 +129,25 @@ def test_every_node_has_its_truth() -> None:
     assert set(NAMES) == set(truths())
 
 
+def test_an_incident_tells_what_was_changed_on_its_own_parts_before() -> None:
+    """New firmware of the port that failed and of no other one, a new image, an upgrade."""
+    told = {
+        name: replay(name).incidents[0].changes_before
+        for name in ("cascade-cable", "cascade-upgrade")
+    }
+
+    assert {
+        "cascade-cable": (
+            "20:58:47 UTC firmware of port mlx5_2/1 is 28.43.2026, it was 28.43.1014",
+            "20:15:17 UTC first job with the image megatron-26.10.sif",
+        ),
+        "cascade-upgrade": (
+            "23:48:08 UTC package nvidia-utils-575 575.57.08-0ubuntu0.24.04.1",
+            "23:48:07 UTC package libnvidia-compute-575 575.57.08-0ubuntu0.24.04.1",
+        ),
+    } == told
+
+
 def test_a_violation_of_no_length_was_seen() -> None:
     """The node of such ones shows brake and heat in one of two readings, so that it can fail."""
     health = whole("zero-length-violations").seen[GpuHealth]

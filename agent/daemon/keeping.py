@@ -14,7 +14,7 @@ from agent.walk.report import iso
 from collectors.facts.subject import Subject
 from collectors.kernel.following import Cursor
 from diagnostics.document import Document, Incident
-from diagnostics.incidents import life
+from diagnostics.incidents import clauses, life
 from diagnostics.incidents.join import fingerprint
 from diagnostics.incidents.life import Life
 
@@ -137,5 +137,12 @@ def _within(document: Document) -> frozenset[str]:
 def _living(incident: Incident, known: Life | None) -> Incident:
     if known is None:
         return incident
-    since = iso(known.first_seen)
-    return msgspec.structs.replace(incident, opened=since, state=known.state)
+    # What says of no time when it began was there by then, and nothing later led to it.
+    before = tuple(one for one in incident.changes if clauses.epoch(one) <= known.first_seen)
+    return msgspec.structs.replace(
+        incident,
+        opened=iso(known.first_seen),
+        state=known.state,
+        changes=before,
+        changes_before=clauses.listed(before),
+    )

@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from agent.daemon import state
+from agent.daemon.changed import KeptChanges
 from agent.daemon.runs import KeptRuns
 from collectors.catalog import Source
 from collectors.facts.observation import Missing, Observation
@@ -66,13 +67,14 @@ class KeptPast:
         self._damage: str | None = None
         self._past = Past()
         self.runs = KeptRuns(folder)
+        self.changes = KeptChanges(folder)
         self.read()
 
     @property
     def problem(self) -> str | None:
         """Return what is wrong with one of the files, or was when it was read."""
         own = (self._writer.problem if self._writer else None) or self._damage
-        return own or self.runs.problem
+        return own or self.runs.problem or self.changes.problem
 
     def read(self) -> None:
         """Read the files anew: without them, all is forgotten."""
@@ -82,10 +84,11 @@ class KeptPast:
         own = self._node in (None, self._past.node)
         self._hours = Hours(self._past.usual if own else None)
 
-    def begin(self, node: str) -> None:
+    def begin(self, node: str, kernel: str | None = None) -> None:
         """Say how this node is called; a disk that was copied from another has another's past."""
         self._node = node
         self.runs.begin(node)
+        self.changes.begin(node, kernel)
         if self._past.node != node:
             self._hours = Hours()
 
@@ -99,8 +102,13 @@ class KeptPast:
         """Return the means of this node's hours, by rate and part."""
         return self._hours.means
 
-    def learn(self, newest: Newest, at: float) -> None:
-        """Take what is seen at *at* (monotonic seconds); keep what was so for an hour."""
+    def learn(self, newest: Newest, at: float, wall: float | None = None) -> None:
+        """Take what is seen at *at* (monotonic seconds); keep what was so for an hour.
+
+        *wall* is the wall clock's time of it, for what was changed.
+        """
+        if wall is not None:
+            self.changes.learn(newest, wall)
         self.runs.learn(_of(newest, TrainingLogs), _of(newest, JobLogs))
         now = dict(sorted(seen(newest).items())[:MOST])
         kept = dict(self.numbers)
@@ -122,8 +130,8 @@ class KeptPast:
 
     def close(self, patience_s: float = 0.5) -> bool:
         """Write what waits; return whether that was done in time. Not for the loop: it waits."""
-        runs = self.runs.close(patience_s)
-        return runs and (self._writer is None or self._writer.close(patience_s))
+        others = self.runs.close(patience_s) & self.changes.close(patience_s)
+        return others and (self._writer is None or self._writer.close(patience_s))
 
     def behind(self, source: Source) -> Source:
         """Return the source of what is expected, with the past where nobody says anything."""

@@ -118,7 +118,7 @@ class Service:
             self._parts.log.warning("ended_before", how=ended)
         await self._releasing.look()
         if self._parts.past is not None:
-            self._parts.past.begin(identity.node)
+            self._parts.past.begin(identity.node, identity.kernel)
         if self._parts.reporting is not None:
             await self._parts.reporting.start()
 
@@ -138,7 +138,7 @@ class Service:
         now.walk = kept = self._parts.keeping.walked(walk)
         newest = self._sampler.newest
         if self._parts.past is not None:
-            self._parts.past.learn(newest, walk.ended)
+            self._parts.past.learn(newest, walk.ended, self._parts.node.now())
         tracks = self._sampler.tracks.values()
         self._page = metrics.render(now.about(), kept, now.age_s(), tracks, now.gpus())
         if self._parts.reporting is not None:

@@ -27,6 +27,7 @@ class Board:
     """The findings by what they can have in common, each list with the likeliest cause first."""
 
     def __init__(self, findings: Sequence[Finding], now: float | None) -> None:
+        self.now = now
         self.spans = {finding.id: align.span(finding, now) for finding in findings}
         self._weights = {f.id: weight(f, self.spans[f.id]) for f in findings}
         self.ordered = sorted(findings, key=self.weight)

@@ -1,10 +1,11 @@
 """The sentences of an incident that no check wrote: one English template by `text.key`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from diagnostics.finding import Text
+from diagnostics.document import Change
+from diagnostics.finding import Evidence, Text
 
 # What stands between the members of a list that any one of would do.
 OR = " or "
@@ -33,6 +34,16 @@ CLAUSES: Mapping[str, str] = {
     "would_change.sign_before": "a sign of {faults} from before {time}",
     "would_change.graver": "a graver fault of {kind} {name}",
     "would_change.graver_before": "a graver fault of {kind} {name} from before {time}",
+    # What was changed before it; `changed.quoted` is another source's own words.
+    "changed.quoted": "{text}",
+    "changed.package": "package {name} {version}",
+    "changed.removed": "package {name} {version} was removed",
+    "changed.firmware": "firmware of {name} is {after}, it was {before}",
+    "changed.driver": "{name} is {after}, it was {before}",
+    "changed.part": "{name} has the serial number {after}, it had {before}",
+    "changed.setting": "{name} is {after}, it was {before}",
+    "changed.image": "first job with the image {name}",
+    "changed.started": "the node was started",
     # Why to look; `title` is that of the page of `fault`.
     "next.look": "{kind} {name} {title}",
     "next.unseen": "{fault}: {check} could not see it",
@@ -51,6 +62,29 @@ def said(told: Text) -> str:
         for name, value in told.args.items()
     }
     return CLAUSES[told.key].format(**args)
+
+
+def change(source: str, time: float, kind: str, **args: Any) -> Evidence:  # noqa: ANN401 - same
+    """Return that something was changed as evidence; its values say it as data."""
+    told = text(f"changed.{kind}" if f"changed.{kind}" in CLAUSES else "changed.setting", **args)
+    values = {"changed": told.key, **told.args}
+    return Evidence(source=source, text=said(told), time=time, values=values)
+
+
+def listed(changes: Iterable[Change]) -> tuple[str, ...]:
+    """Return changes as an incident lists them, each with its time of the day."""
+    return tuple(f"{clock(epoch(one))} {said(one.text)}" for one in changes)
+
+
+def dated(time: float, told: Text) -> Change:
+    """Return a change with the time (epoch seconds) at which it was made."""
+    moment = datetime.fromtimestamp(time, tz=UTC).isoformat(timespec="milliseconds")
+    return Change(time=moment.replace("+00:00", "Z"), text=told)
+
+
+def epoch(change: Change) -> float:
+    """Return when a change was made, in epoch seconds."""
+    return datetime.fromisoformat(change.time).timestamp()
 
 
 def clock(seconds: float) -> str:

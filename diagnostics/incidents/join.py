@@ -116,6 +116,7 @@ def _incident(
 ) -> Incident:
     told = sentence.clauses(root, follows)
     seen = sight.of(root, follows)
+    changes = sight.changes_before(root, follows)
     return Incident(
         id=name,
         fingerprint=fingerprint(sight.node, root.fault, root.subject),
@@ -129,7 +130,8 @@ def _incident(
         story=tuple(told),
         confidence=root.confidence,
         rejected=seen.rejected,
-        changes_before=sight.changes_before(root, follows),
+        changes_before=clauses.listed(changes),
+        changes=changes,
         next=seen.next,
         would_change=clauses.said(seen.would_change),
         would_change_text=seen.would_change,

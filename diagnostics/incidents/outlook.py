@@ -2,16 +2,16 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 import msgspec
 
-from diagnostics.document import NextStep, Rejected
-from diagnostics.finding import Finding, Text, Verdict
+from diagnostics.document import Change, NextStep, Rejected
+from diagnostics.finding import Evidence, Finding, Text, Verdict
 from diagnostics.incidents import look
 from diagnostics.incidents.board import Board
-from diagnostics.incidents.clauses import clock, said, text
+from diagnostics.incidents.clauses import CLAUSES, clock, dated, said, text
 from diagnostics.incidents.edges import EDGES
 from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
@@ -21,10 +21,13 @@ MOST_REJECTED, MOST_NEXT, MOST_CHANGES = 6, 3, 12
 MOST_WEIGHED = 100
 LONGEST_WHY = 160
 DAY_S = 24 * 3600.0
+# The calendar's own end, in epoch seconds.
+LAST_S = 253_402_300_799.0
 # What tells that something else on the node was changed, or that it started anew.
-CHANGES = ("software_changed", "unexpected_reboot", "kernel_panic")
+CHANGES = ("software_changed", "node_changed", "unexpected_reboot", "kernel_panic")
 # The stages that are about the node, and not about what a job does on it.
 OF_NODE = ("driver", "network")
+WHOLE = "node node"
 NO_SIGN = "rejected.no_sign"
 LOOKALIKE = re.compile(r"[a-z][a-z0-9_]+(?=:)")
 
@@ -112,21 +115,31 @@ class Sight:
             return None
         return f"sbatch --exclude={shlex.quote(self.node)} SCRIPT"
 
-    def changes_before(self, root: Finding, follows: Sequence[Finding]) -> tuple[str, ...]:
-        """Return what was changed on the node in the 24 h before, the newest first."""
+    def changes_before(self, root: Finding, follows: Sequence[Finding]) -> tuple[Change, ...]:
+        """Return what was changed on its subjects in the 24 h before, the newest first.
+
+        What says of no time when it began is taken to have begun when it was looked at.
+        """
         span = self._board.span(root)
-        if span is None or span.clock != "wall":
+        began = self._board.now if span is None else span.began
+        if began is None or (span is not None and span.clock != "wall"):
             return ()
         members = {finding.fault for finding in (root, *follows)}
-        told = (one for one in self._changes if one[2] not in members)
-        near = sorted((one for one in told if 0 <= span.began - one[0] <= DAY_S), reverse=True)
-        return tuple(f"{clock(at)} {what}" for at, what, _ in near[:MOST_CHANGES])
+        subjects = {f"{f.subject.kind} {f.subject.name}" for f in (root, *follows)}
+        near = [
+            (time, told)
+            for time, fault, told in self._changes
+            if 0 <= time < LAST_S
+            if 0 <= began - time <= DAY_S and fault not in members and _about(told, subjects)
+        ]
+        near.sort(key=lambda one: (-one[0], said(one[1])))
+        return tuple(dated(time, told) for time, told in near[:MOST_CHANGES])
 
-    def _of(self, fault: str) -> Iterator[tuple[float, str, str]]:
+    def _of(self, fault: str) -> Iterator[tuple[float, str, Text]]:
         for finding in self._board.offered(fault):
             for evidence in finding.evidence:
                 if evidence.time is not None:
-                    yield evidence.time, evidence.text or finding.message, fault
+                    yield evidence.time, fault, _change(evidence, finding)
 
     def _step(self, fault: str, root: Finding, blind: Looked | None) -> NextStep | None:
         page = self._pages.get(named(fault))
@@ -187,6 +200,21 @@ class Sight:
             if blind and not self._board.offered(fault):
                 unseen.append((fault, blind[0]))
         return unseen
+
+
+def _change(evidence: Evidence, finding: Finding) -> Text:
+    """Return as data what was changed: by its values, else in its source's own words."""
+    values = dict(evidence.values)
+    key = values.pop("changed", None)
+    if isinstance(key, str) and key in CLAUSES:
+        return text(key, **values)
+    return text("changed.quoted", text=evidence.text or finding.message)
+
+
+def _about(change: Text, subjects: Collection[str]) -> bool:
+    """Return whether a change is of the node as a whole, or of one of these."""
+    subject = change.args.get("subject") or WHOLE
+    return subject == WHOLE or subject in subjects or WHOLE in subjects
 
 
 @cache

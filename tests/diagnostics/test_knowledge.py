@@ -119,7 +119,7 @@ def test_each_family_holds_its_pages() -> None:
         for entry in folder().iterdir()
     }
     expected = {
-        "processes": 35,
+        "processes": 36,
         "storage": 14,
         "driver": 45,
         "chassis": 15,

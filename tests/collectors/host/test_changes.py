@@ -1,6 +1,7 @@
 """When packages were put in, as both package managers tell it."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,17 @@ from hypothesis import strategies as st
 
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
-from collectors.host.changes import ARGV, MOST, PackageChanges, Placed, collect, placed
+from collectors.host.changes import (
+    ARGV,
+    MOST,
+    NOTED,
+    UPTIME,
+    Noted,
+    PackageChanges,
+    Placed,
+    collect,
+    placed,
+)
 from collectors.node.live import Live
 from tests.recording import recorded
 
@@ -34,6 +45,32 @@ def test_dpkg_tells_when_a_package_was_put_in(tmp_path: Path) -> None:
 
     assert isinstance(seen, PackageChanges)
     assert ("dpkg-query", OF_DPKG) == (seen.tool, seen.packages)
+
+
+def test_a_removed_package_of_which_settings_are_left_is_no_new_one() -> None:
+    """dpkg lists it with the time of its removal, and its state says so."""
+    text = "nvidia-driver-565 565.57.01-0ubuntu1 1795930872 config-files\n"
+    old = "libnccl2 2.28.7-1 1795930871 installed\n"
+
+    assert [("nvidia-driver-565", True), ("libnccl2", False)] == [
+        (one.name, one.removed) for one in placed(text + old)
+    ]
+
+
+def test_what_the_agent_noted_and_when_the_node_was_started(tmp_path: Path) -> None:
+    """The agent's file of this node is read, and the start is so long before now."""
+    kept = {"schema": "gpudiag.changes/1", "node": "gpu-017", "had": [["a", "b", "c", "d"]]}
+    one = {"time": 1.5, "kind": "firmware", "name": "the BMC", "before": "1.2", "after": "1.3"}
+    command = {"argv": ["dpkg-query", *ARGV["dpkg-query"]], "stdout": DPKG, "status": 0}
+    files = {NOTED: json.dumps({**kept, "changed": [one]}), UPTIME: "100.50 3091212.11\n"}
+    node = recorded(tmp_path, files=files, commands=[command], tools=tuple(ARGV))
+    seen = asyncio.run(collect(node, Wanted()))
+
+    assert isinstance(seen, PackageChanges)
+    assert (
+        (Noted(time=1.5, kind="firmware", name="the BMC", before="1.2", after="1.3"),),
+        100.5,
+    ) == (seen.noted, round(seen.now - (seen.booted or 0.0), 3))
 
 
 @pytest.mark.parametrize(("status", "cause"), [(2, Cause.CRASHED), (None, Cause.NOT_RECORDED)])

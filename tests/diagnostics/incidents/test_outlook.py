@@ -5,7 +5,7 @@ from typing import Any
 from collectors.facts.subject import Subject
 from diagnostics.document import Incident, numbered
 from diagnostics.finding import Evidence, Finding
-from diagnostics.incidents import join
+from diagnostics.incidents import clauses, join
 from diagnostics.incidents.clauses import said
 from diagnostics.incidents.outlook import Looked
 from diagnostics.knowledge.pages import load
@@ -141,6 +141,22 @@ def test_changes_of_the_day_before_are_told_the_newest_first() -> None:
         "23:53:20 UTC package nvidia-driver-570 570.133",
         "22:53:20 UTC package linux-image-6.8.0-88 6.8.0-88.89",
     ) == told(lost(), changed).changes_before
+
+
+def test_changes_are_of_the_incidents_own_parts() -> None:
+    """Another GPU's firmware is none of this; where no time is known, the day before the look."""
+    here, there = (
+        clauses.change(
+            "noted", AT - 60 * n, "firmware", name=name, subject=name, before="1", after="2"
+        )
+        for n, name in enumerate((f"gpu {GPU.name}", "gpu 0000:9a:00.0"), start=1)
+    )
+    changed = finding("node_changed", "info", here, there, subject=NODE)
+    untimed = finding("gpu_clock_low", "warning", stage="driver")
+
+    assert (f"00:52:20 UTC firmware of gpu {GPU.name} is 2, it was 1",) == told(
+        untimed, changed
+    ).changes_before
 
 
 def test_a_job_is_started_anew_without_the_node_that_ended_it() -> None:

@@ -10,6 +10,7 @@ from tests.nodes.build import bmc, cascade_logs, lean
 from tests.nodes.build.boot import NOTE
 from tests.nodes.build.folder import Folder
 from tests.nodes.build.jobs import FIRST_PID, draws, training
+from tests.nodes.build.lately import changed
 from tests.nodes.build.models import a100, h100, workstation
 from tests.nodes.build.node import Node
 from tests.nodes.build.rails import change, change_nic, infiniband
@@ -42,6 +43,14 @@ def cable() -> Node:
     node = change_nic(node, "ib2", running=False)
     at, where = node.uptime_s - 640.0, next(p.pci for p in node.ports if p.device == "mlx5_2")
     node = node.told((at, NOTE, f"mlx5_core {where} ib2: Link down"))
+    firmware = [
+        {"kind": "firmware", "name": f"port {name}/1", "subject": f"port {name}/1"}
+        | {"before": "28.43.1014", "after": "28.43.2026"}
+        for name in ("mlx5_2", "mlx5_7")
+    ]
+    image = {"kind": "image", "name": "megatron-26.10.sif"}
+    noted = [*((19_400.0, one) for one in firmware), (22_010.0, image)]
+    node = changed(node, noted=noted)
     return replace(node, logs={LOG: cascade_logs.retried(10, "mlx5_2")})
 
 
@@ -84,6 +93,9 @@ def upgraded() -> Node:
         nvml=Nvml(calls={"nvmlInitWithFlags.returns": 18}),
         logs={"finetune.log": cascade_logs.no_library()},
     )
+    version = "575.57.08-0ubuntu0.24.04.1"
+    packages = [(f"{name}-575", version) for name in ("libnvidia-compute", "nvidia-utils")]
+    node = changed(node, *((*one, 9_240.0 - n) for n, one in enumerate(packages)))
     return node.told(
         (at, ERROR, "NVRM: API mismatch: the client has the version 575.57.08, but"),
         (at, ERROR, loaded),
