@@ -9,13 +9,14 @@ import msgspec
 
 from aggregator import credentials
 from aggregator.api.bounds import Bounds
+from aggregator.fleet.jobs import Jobs
 from aggregator.fleet.leases import Limits
 from aggregator.fleet.ping_servers import PingServers
 from aggregator.fleet.ways import Ways
 from aggregator.settings import Place
 from aggregator.store.protocol import Store
 from aggregator.store.records import Arrival, Token
-from aggregator.wire import Way
+from aggregator.wire import Compared, Way
 
 KNOWN = 200_000
 
@@ -36,11 +37,12 @@ class Stages(NamedTuple):
     ages_s: Mapping[str, float]
 
 
-class Peers(NamedTuple):
-    """Where a node's peers serve pings, and where others answered them."""
+class Others(NamedTuple):
+    """Where a node's peers serve pings, where others answered them, and how its jobs differ."""
 
     serving: dict[str, tuple[str, ...]]
     worked: dict[str, tuple[Way, ...]]
+    jobs: dict[str, Compared]
 
 
 class Aggregator:
@@ -66,7 +68,7 @@ class Aggregator:
         self.tallies = Tallies()
         self._tokens: dict[str, Token] = {}
         self._stages: dict[str, Stages] = {}
-        self._servers, self._ways = PingServers(), Ways()
+        self._servers, self._ways, self._jobs = PingServers(), Ways(), Jobs()
 
     async def start(self) -> None:
         """Take up what survived the restart."""
@@ -112,17 +114,24 @@ class Aggregator:
                 self._servers.heard(one.node, one.gauges, one.sent, received)
             elif one.kind == "heartbeat":
                 self._ways.heard(one.node, one.boot_id, one.worked, one.sent, received)
+                self._jobs.heard(one.node, one.jobs, one.sent, received)
             last = self._stages.get(one.node)
             if one.stages_s and (last is None or one.sent >= last.sent):
                 if len(self._stages) >= KNOWN:
                     self._stages.clear()
                 self._stages[one.node] = Stages(one.sent, received, one.stages_s)
 
-    def of_peers(self, arrivals: Sequence[Arrival], now: float) -> Peers:
-        """Return what is known of the peers for whom the newest heartbeat of a batch asks."""
-        beats = [one for one in arrivals if one.peers]
-        asked = max(beats, key=lambda one: one.sent).peers if beats else ()
-        return Peers(self._servers.of(asked, now), self._ways.of(asked, now))
+    def of_others(self, arrivals: Sequence[Arrival], now: float) -> Others:
+        """Return what is known of the peers and jobs that the newest heartbeat of a batch names."""
+        beats = [one for one in arrivals if one.peers or one.jobs]
+        if not beats:
+            return Others({}, {}, {})
+        newest = max(beats, key=lambda one: one.sent)
+        return Others(
+            self._servers.of(newest.peers, now),
+            self._ways.of(newest.peers, now),
+            self._jobs.compared((one.job for one in newest.jobs), now),
+        )
 
     def stages_of(self, node: str, now: float) -> dict[str, float]:
         """Return how old each stage is now; none until a heartbeat came since the start."""

@@ -44,15 +44,42 @@ class Way(msgspec.Struct, frozen=True, array_like=True):
     lid: int | None = None
 
 
+class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A job with other nodes, and NCCL's settings that its ranks share here, name to value.
+
+    `job` is alike on all its nodes and tells nothing of it; only names that are allowed stand here,
+    values are one word, or `#` and the start of a digest.
+    """
+
+    job: str
+    settings: dict[str, str]
+
+
+class Alike(msgspec.Struct, frozen=True, array_like=True):
+    """A value of a setting, None where it is not set, how many nodes have it, and some of them."""
+
+    value: str | None
+    nodes: int
+    some: tuple[str, ...] = ()
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Of how many nodes of a job is known how it is set up, and in which settings they differ."""
+
+    nodes: int
+    differing: dict[str, tuple[Alike, ...]] = {}
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a node says at one time.
 
     (node, boot_id, sequence) is its identity: the same one twice counts once. `sent` is the node's
     wall clock, epoch seconds; the receiver keeps its own time of receipt. A heartbeat carries
     nothing more than `verdict`, `stages_s`, by stage the seconds since its oldest source was
-    looked at, `worked`, the devices on which peers answered its pings, and `peers`, the nodes of
-    whose ping servers and devices it asks; a change the findings that appeared or changed, and what
-    cleared; a snapshot the whole diagnosis, the parts, versions and gauges.
+    looked at, `worked`, the devices on which peers answered its pings, `jobs`, how its jobs are set
+    up, and `peers`, the nodes of whose ping servers and devices it asks; a change the findings that
+    appeared or changed, and what cleared; a snapshot the whole diagnosis, the parts, versions and
+    gauges.
     """
 
     schema: str = SCHEMA
@@ -75,6 +102,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stages_s: dict[str, float] = {}
     peers: tuple[str, ...] = ()
     worked: tuple[Way, ...] = ()
+    jobs: tuple[JobSettings, ...] = ()
 
 
 class Asks(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +110,7 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True):
 
     peers: tuple[str, ...] = ()
     worked: tuple[Way, ...] = ()
+    jobs: tuple[JobSettings, ...] = ()
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,7 +119,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `rejected` names lines (from 0) that will never be accepted, each with its reason: the node
     drops and counts them. `paused` tells that all acting is to stop. `serving` are by node the RDMA
     devices on which its server for pings runs, of the `peers` asked for whose own agent said so;
-    `worked` by node the devices on which others answered it since its boot.
+    `worked` by node the devices on which others answered it since its boot. `jobs` are those that
+    its newest heartbeat named and other nodes have, too.
     """
 
     accepted: int = 0
@@ -99,3 +129,4 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     paused: bool = False
     serving: dict[str, tuple[str, ...]] = {}
     worked: dict[str, tuple[Way, ...]] = {}
+    jobs: dict[str, Compared] = {}

@@ -41,13 +41,14 @@ from collectors.host import (
     raid,
     storage_clients,
 )
-from collectors.jobs import expected, job_logs, nccl, node_reason, ranks, running
+from collectors.jobs import expected, job_logs, maintenance, nccl, node_reason, ranks, running
 from collectors.kernel import last_boot, log
 from collectors.network import (
     bandwidth,
     cards,
     counters,
     devlink,
+    elsewhere,
     fec,
     full_mtu,
     gids,
@@ -112,8 +113,10 @@ SOURCES: tuple[Source, ...] = (
     source(expected.collect, period_s=SLOW_S),
     source(ranks.collect),
     source(nccl.collect, period_s=MINUTE_S),
+    source(elsewhere.collect),
     source(job_logs.collect, period_s=FAST_S),
     source(node_reason.collect, period_s=SLOW_S),
+    source(maintenance.collect),
     source(nvml.collect, period_s=FAST_S),
     source(health.collect, period_s=FAST_S),
     source(firmware.collect, period_s=SLOW_S),

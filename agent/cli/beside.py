@@ -17,6 +17,7 @@ from collectors.facts.wanted import Wanted
 from collectors.gpu.health import GpuHealth
 from collectors.host.nvme import NvmeDrives
 from collectors.jobs.ras import RasStatus
+from collectors.network.elsewhere import JobsElsewhere
 from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.series.progress import JobProgress
@@ -28,6 +29,8 @@ COSTLY: tuple[type[Observation], ...] = (
     *(Bmc, BmcSensors, BmcEvents, GpuHealth, NvmeDrives),
     # Whether a job moves is seen over time, and NCCL is asked once a minute by all of us.
     *(RunsBefore, JobProgress, RasStatus),
+    # How a job is set up on its other nodes the aggregator tells the agent alone.
+    JobsElsewhere,
 )
 DEADLINE_S = 2.0
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agent.daemon.compared import Compared
 from agent.daemon.confirmed import Confirmed
 from aggregator.wire import Asks, Receipt, Way
 from collectors.catalog import Source
@@ -66,14 +67,16 @@ class Probing:
         self._done = 0.0
         self._places: dict[str, Place] = {}
         self.confirmed = Confirmed(node.monotonic)
+        self.compared = Compared(node.monotonic)
 
     def asks(self) -> Asks:
         """Return what the aggregator is asked of other nodes and may tell them."""
-        return Asks(peers=self.asked(), worked=self.worked())
+        return Asks(peers=self.asked(), worked=self.worked(), jobs=self.compared.asks())
 
     def told(self, receipt: Receipt) -> None:
         """Take what it answers."""
         self.confirmed.told(receipt.serving, receipt.worked)
+        self.compared.told(receipt)
 
     def asked(self) -> tuple[str, ...]:
         """Return the peers that were pinged over InfiniBand last, the newest first."""
@@ -109,7 +112,7 @@ class Probing:
             if one.shape in shown:
                 shows = shown[one.shape]
                 return msgspec.structs.replace(one, collect=shows, after=(), period_s=SHOWN_S)
-            return one
+            return self.compared.behind(one)
 
         return tuple(map(behind, sources))
 

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agent import BUILD
 from agent.cli.errors import Mistake
 from agent.daemon.enrolment import Enrolment
@@ -108,9 +110,18 @@ class Reporting:
             if self._about is not None:
                 now = self._node.now()
                 self._spool.put(
-                    reports.heartbeat(self._about, self._verdict, now, self._stages(), self._asks())
+                    reports.heartbeat(
+                        self._about, self._verdict, now, self._stages(), self._allowed()
+                    )
                 )
             await self._node.sleep(HEARTBEAT_S)
+
+    def _allowed(self) -> Asks:
+        """Return what is asked; where nothing of jobs may leave the node, nothing of them."""
+        asks = self._asks()
+        if self._settings.job_text != "none":
+            return asks
+        return msgspec.structs.replace(asks, jobs=())
 
     def _stages(self) -> dict[str, float]:
         """Return how long ago each stage was looked at: a walk that does not end is seen by it."""

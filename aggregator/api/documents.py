@@ -41,6 +41,17 @@ class Problem(Document):
 Way = tuple[str, float, int | None, int | None]
 
 
+# Value, how many nodes have it, some of them.
+Alike = tuple[str | None, int, tuple[str, ...]]
+
+
+class Compared(Document):
+    """Of how many nodes of a job is known how it is set up, and in what they differ."""
+
+    nodes: int
+    differing: dict[str, tuple[Alike, ...]] = {}
+
+
 class Receipt(Document):
     """What became of a batch; sent after it is on disk."""
 
@@ -50,6 +61,7 @@ class Receipt(Document):
     paused: bool = False
     serving: dict[str, tuple[str, ...]] = {}
     worked: dict[str, tuple[Way, ...]] = {}
+    jobs: dict[str, Compared] = {}
 
 
 class Node(Document):

@@ -9,8 +9,8 @@ from itertools import islice
 import msgspec
 
 from aggregator.api import strict
+from aggregator.fleet import jobs, ways
 from aggregator.fleet.ping_servers import named
-from aggregator.fleet.ways import usable
 from aggregator.store.bodies import pack
 from aggregator.store.records import Arrival, PartSeen
 from aggregator.wire import SCHEMA, Report
@@ -110,7 +110,8 @@ def arrival(line: memoryview, node: str, longest: int) -> Arrival:
         stages_s=_stages(report.stages_s),
         gauges=report.gauges,
         peers=named(report.peers),
-        worked=usable(report.worked),
+        worked=ways.usable(report.worked),
+        jobs=jobs.usable(report.jobs),
     )
 
 

@@ -42,14 +42,15 @@ async def post(request: web.Request, caller: Token) -> web.Response:
     counted.reports["accepted"] += appended.accepted
     counted.reports["duplicate"] += appended.duplicates
     counted.reports["rejected"] += len(taken.rejected)
-    peers = aggregator.of_peers(taken.arrivals, received)
+    others = aggregator.of_others(taken.arrivals, received)
     receipt = Receipt(
         accepted=appended.accepted,
         duplicates=appended.duplicates,
         rejected=taken.rejected,
         paused=aggregator.paused,
-        serving=peers.serving,
-        worked=peers.worked,
+        serving=others.serving,
+        worked=others.worked,
+        jobs=others.jobs,
     )
     return web.Response(body=_encode(receipt), content_type="application/json")
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from aggregator.wire import Way
+from aggregator.wire import JobSettings, Way
 
 Role = Literal["node", "viewer", "operator", "admin", "join"]
 
@@ -13,8 +13,8 @@ Role = Literal["node", "viewer", "operator", "admin", "join"]
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """One report as it came; `body` is its JSON, zstd, None for a heartbeat.
 
-    `stages_s`, `gauges`, `peers` and `worked` are not stored: the next heartbeat, 30 s later, or
-    the next snapshot, five minutes later, has them anew.
+    `stages_s`, `gauges`, `peers`, `worked` and `jobs` are not stored: the next heartbeat, 30 s
+    later, or the next snapshot, five minutes later, has them anew.
     """
 
     node: str
@@ -37,6 +37,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     gauges: Mapping[str, float] = {}
     peers: tuple[str, ...] = ()
     worked: tuple[Way, ...] = ()
+    jobs: tuple[JobSettings, ...] = ()
 
 
 class PartSeen(msgspec.Struct, frozen=True, kw_only=True, order=True):

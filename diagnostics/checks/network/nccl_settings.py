@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from collectors.facts.observation import Missing
 from collectors.gpu.bus import PciGpus
 from collectors.jobs.nccl import ENVIRONMENT, NcclSettings, RankSettings
+from collectors.network.elsewhere import JobsElsewhere
 from collectors.network.ports import Ports
 from diagnostics.check import check
+from diagnostics.checks.network.nccl_nodes import across
 from diagnostics.finding import (
     Evidence,
     Finding,
@@ -19,19 +21,10 @@ from diagnostics.finding import (
 )
 from diagnostics.nccl import words
 from diagnostics.nccl.leftovers import LEFTOVERS, Leftover
+from diagnostics.nccl.telling import AGREE, BY_RANK
 from diagnostics.nccl.transport import transport
 
 PEER_ACCESS = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
-# All ranks of a communicator must come to the same; NCCL compares none of them itself.
-AGREE = (
-    *("NCCL_ALGO", "NCCL_PROTO", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_DISABLE"),
-    *("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NVLS_ENABLE"),
-    *("NCCL_CROSS_NIC", "NCCL_SOCKET_FAMILY", "NCCL_IB_TC", "NCCL_IB_SL", "NCCL_COLLNET_ENABLE"),
-    *("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE", "NCCL_NTHREADS"),
-    *("NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_CUMEM_ENABLE"),
-)
-# These may differ by design, rank by rank; one rank against all others does not.
-BY_RANK = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX")
 AGAINST = 3
 UNSET = "unset"
 
@@ -43,12 +36,16 @@ UNSET = "unset"
     proved="documented",
 )
 def nccl_settings(
-    seen: NcclSettings, ports: Ports | Missing, gpus: PciGpus | Missing
+    seen: NcclSettings,
+    ports: Ports | Missing,
+    gpus: PciGpus | Missing,
+    elsewhere: JobsElsewhere | Missing,
 ) -> Iterator[Statement]:
     """No rank runs with a setting that was meant for a search, and all ranks agree.
 
     Such settings stay behind in launch scripts, images and /etc/nccl.conf, and take the fast path
-    from every later job without a word. Where ranks differ in them, they wait for each other.
+    from every later job without a word. Where ranks differ in them, they wait for each other. Ranks
+    on other nodes are compared where the agents tell the aggregator; else this node's alone.
     """
     if not seen.ranks:
         yield NotApplicable(why="no rank of a job runs here")
@@ -57,7 +54,12 @@ def nccl_settings(
         yield Unseen(missing=seen.unread)
     quiet = 0
     for job, ranks in seen.jobs().items():
-        told = [*_left_on(job, ranks, ports, gpus), *_differing(job, ranks)]
+        known = None if isinstance(elsewhere, Missing) else elsewhere.jobs.get(job)
+        told = [
+            *_left_on(job, ranks, ports, gpus),
+            *_differing(job, ranks),
+            *across(job, ranks, known),
+        ]
         yield from told
         quiet += not told
     if quiet and seen.unread is None:

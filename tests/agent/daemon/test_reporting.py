@@ -8,7 +8,7 @@ from agent.daemon.reporting import Reporting
 from agent.outbox.reports import About
 from agent.outbox.sender import Answer
 from agent.settings.load import Report
-from aggregator.wire import Asks, Receipt, Way
+from aggregator.wire import Asks, JobSettings, Receipt, Way
 from tests.agent.daemon.virtual import Said, Still
 
 RECEIPT = Receipt(serving={"gpu-018": ("mlx5_0",)})
@@ -51,3 +51,16 @@ def test_a_heartbeat_names_the_peers(tmp_path: Path) -> None:
         said["peers"],
         said["worked"],
     )
+
+
+def test_nothing_of_jobs_is_told_where_none_may_be(tmp_path: Path) -> None:
+    """With `job_text = "none"` no setting of a job leaves the node, not even as a digest."""
+    asks = Asks(peers=("gpu-018",), jobs=(JobSettings(job="0" * 16, settings={}),))
+    told = []
+    for job_text in ("none", "masked"):
+        settings = Report(aggregator="http://192.0.2.9:9837", job_text=job_text)
+        made = Reporting(Still(), settings, tmp_path / job_text, Said())
+        made.ask_of(lambda: asks, lambda _: None)
+        told.append((made._allowed().peers, made._allowed().jobs))
+
+    assert [(asks.peers, ()), (asks.peers, asks.jobs)] == told

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aggregator.wire import Way
+from aggregator.wire import JobSettings, Way
 from tests.aggregator.conftest import Box
 from tests.aggregator.reports import lines, report, snapshot
 
@@ -238,6 +238,25 @@ async def test_a_heartbeat_asks_where_its_peers_were_answered(box: Box) -> None:
     receipt = (await post(box, lines([report(1, peers=("gpu-002", "gpu-003"))])))[1]
 
     assert {"accepted": 1, "worked": {"gpu-002": [["mlx5_0", 5.0, 65535, 12]]}} == receipt
+
+
+async def test_a_heartbeat_asks_how_its_jobs_are_set_up_elsewhere(box: Box) -> None:
+    """The receipt tells in what the nodes of a job differ; nothing where one alone told of it."""
+    first = (await post(box, lines([report(1, jobs=(job(NCCL_ALGO="Ring"),))])))[1]
+    peer = await box.credential("node", "gpu-002")
+    beat = report(1, node="gpu-002", machine="m-2", jobs=(job(),))
+    _, other = await box.send("POST", PATH, peer, data=lines([beat]))
+
+    differing = {"NCCL_ALGO": [["Ring", 1, ["gpu-001"]], [None, 1, ["gpu-002"]]]}
+    assert (
+        {"accepted": 1},
+        {"accepted": 1, "jobs": {"0" * 16: {"nodes": 2, "differing": differing}}},
+    ) == (first, other)
+
+
+def job(**settings: str) -> JobSettings:
+    """Return a job as a heartbeat tells of it."""
+    return JobSettings(job="0" * 16, settings=settings)
 
 
 async def test_the_newest_heartbeat_of_a_batch_asks(box: Box) -> None:
