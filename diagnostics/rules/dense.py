@@ -44,13 +44,18 @@ IN_PIECES = b"NVRM: fallen off"
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Equal lines: the first and the last of them, their numbers from 0, and how many they are."""
+    """Equal lines: the first and the last of them, their numbers from 0, and how many they are.
+
+    Their `text` begins at `at`, behind a stamp of the kind that it names.
+    """
 
     first: int
     last: int
     count: int
     line: bytes
     last_line: bytes
+    at: int
+    text: tuple[str | None, bytes]
 
 
 def kinds(piece: bytes) -> list[Kind] | None:
@@ -78,16 +83,25 @@ def kinds(piece: bytes) -> list[Kind] | None:
             of[shape] = [number]
     found: list[Kind] = []
     for numbers in of.values():
-        at = _behind(told[numbers[0]])
-        if at is None:
+        behind = _behind(told[numbers[0]])
+        if behind is None:
             return None
+        at, stamped = behind
         texts = [told[number][at:] for number in numbers]
         first = dict(zip(reversed(texts), reversed(numbers), strict=True))
         last = dict(zip(texts, numbers, strict=True))
         if len(found) + len(first) > most:
             return None
         found += (
-            Kind(first[text], last[text], count, lines[first[text]], lines[last[text]])
+            Kind(
+                first=first[text],
+                last=last[text],
+                count=count,
+                line=lines[first[text]],
+                last_line=lines[last[text]],
+                at=at,
+                text=(stamped, text),
+            )
             for text, count in Counter(texts).items()
         )
     return sorted(found, key=lambda kind: kind.first)
@@ -105,9 +119,9 @@ def _zeros(told: list[bytes]) -> list[bytes]:
     return b"\n".join(told).translate(ZEROS).split(b"\n")
 
 
-def _behind(line: bytes) -> int | None:
-    """Return where the text behind the time begins."""
+def _behind(line: bytes) -> tuple[int, str | None] | None:
+    """Return where the text behind the time begins, and what sort of time that is."""
     found = stamp(line, 0, len(line))
     if found is None:
-        return 0
-    return None if found["kmsg"] or found["level"] else found.end()
+        return 0, None
+    return None if found["kmsg"] or found["level"] else (found.end(), found.lastgroup)

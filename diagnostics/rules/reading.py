@@ -1,5 +1,6 @@
 """Read a whole log in one pass: symptoms for the rules, number lines for the curve."""
 
+from collections import Counter
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
@@ -32,6 +33,10 @@ TAIL = 4_096
 # Where this share of a piece's lines was seen before, the next piece is read by kinds of lines.
 DENSE = 0.3
 
+# Lines with the same anchors that have more new shapes than this in one piece, as with addresses,
+# are searched without a look at what could be alike.
+MOST_NEW = 24
+
 # Where more than this share is new, lines are read one by one again.
 NEW = 0.6
 
@@ -52,6 +57,7 @@ class Reading:
         self._tail = b""
         self._search: Search | None = None
         self._texts: dict[Text, tuple[Counting, ...]] = {}
+        self._kinds: dict[tuple[str | None, bytes], tuple[Counting, ...]] = {}
         self._shapes = Shapes(knowledge.anchors.expressions)
         self._drawing = Drawing()
 
@@ -148,6 +154,7 @@ class Reading:
             return []
         starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         drawn: list[Drawn] = []
+        new: Counter[int] = Counter()
         for at, held in more.items():
             start, stop = starts[at], starts[at + 1] - 1
             plan = self._knowledge.plan(held)
@@ -162,8 +169,10 @@ class Reading:
                 counting, _ = self._take(Place(piece, start, stop, self._line + at), plan, search)
             if plan.numbers:
                 drawn.append((at, (held, plan.searched)))
-            whole = counting if search.by_shape(plan, lines[at]) else None
-            self._shapes.add(held, plan, lines[at], whole)
+            new[held] += 1
+            if new[held] <= MOST_NEW:
+                whole = counting if search.by_shape(plan, lines[at]) else None
+                self._shapes.add(held, plan, lines[at], whole)
         return drawn
 
     def _take(
@@ -189,26 +198,40 @@ class Reading:
 
     def _by_kind(self, piece: bytes, found: list[Kind], search: Search) -> bool:
         """Read a piece by its kinds of lines; False, and nothing read, where each line counts."""
+        known = [self._kinds.get(kind.text) for kind in found]
+        new = [kind for kind, counting in zip(found, known, strict=True) if counting is None]
+        plans = self._plans(new)
+        if not all(_repeats(kind, plan) for kind in new if (plan := plans.get(kind.text))):
+            self._dense = False
+            return False
+        if len(self._kinds) + len(new) > MOST_TEXTS:
+            self._kinds.clear()
+        for kind, counting in zip(found, known, strict=True):
+            told, number = counting, self._line + kind.first
+            if told is None:
+                line, plan = kind.line, plans.get(kind.text)
+                place = Place(line, 0, min(len(line), LINE_CAP), number)
+                told = (self._take(place, plan, search)[0] or ()) if plan else ()
+                if len(kind.text[1]) <= LONGEST_TEXT:
+                    self._kinds[kind.text] = told
+            else:
+                for one in told:
+                    one.again(number, kind.line[: kind.at])
+            if kind.count > 1:
+                for one in told:
+                    one.again(self._line + kind.last, kind.last_line[: kind.at], kind.count - 1)
+        self._line += piece.count(b"\n")
+        return True
+
+    def _plans(self, found: list[Kind]) -> dict[tuple[str | None, bytes], Plan]:
+        """Return what is done with lines of the kinds that hold anchors."""
+        if not found:
+            return {}
         one_each = b"\n".join(kind.line for kind in found)
         starts = accumulate((len(kind.line) + 1 for kind in found[:-1]), initial=0)
         at_start = dict(zip(starts, found, strict=True))
-        hits = [
-            (at_start[start], self._knowledge.plan(held))
-            for start, _, held in self._knowledge.anchors.hits(one_each)
-        ]
-        if not all(_repeats(kind, plan) for kind, plan in hits):
-            self._dense = False
-            return False
-        for kind, plan in hits:
-            line = kind.line
-            place = Place(line, 0, min(len(line), LINE_CAP), self._line + kind.first)
-            counting, _ = self._take(place, plan, search)
-            if kind.count > 1:
-                _, at = _text(place, stamped=True)
-                for one in counting or ():
-                    one.again(self._line + kind.last, kind.last_line[:at], kind.count - 1)
-        self._line += piece.count(b"\n")
-        return True
+        hits = self._knowledge.anchors.hits(one_each)
+        return {at_start[start].text: self._knowledge.plan(held) for start, _, held in hits}
 
     @property
     def lines(self) -> int:

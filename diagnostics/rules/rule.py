@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from diagnostics.finding import Kind, Severity
+from diagnostics.rules.needed import needed
 
 FOLDER = "diagnostics/rules/data"
 # Files of rules for the kernel's lines are called so, and their rules have `source = "kernel"`.
@@ -86,9 +87,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Return the expression of the line that ends it."""
         return re.compile(self.over)
 
+    @cached_property
+    def needed(self) -> str:
+        """Return what stands in each line for which the rule holds."""
+        return needed(self.pattern)
+
     def match(self, text: str) -> re.Match[str] | None:
         """Return where the rule holds in a line, None where it does not."""
-        return self.compiled.search(text)
+        return self.compiled.search(text) if self.needed in text else None
 
     def values(self, hit: re.Match[str]) -> dict[str, Any]:
         """Return the fields that a matched line gives; absent ones are left out."""
