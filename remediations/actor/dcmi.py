@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from collectors.helpers.children import ipmi, kept
 from remediations.actor.registry import Refused
-from remediations.actor.target import Reading
+from remediations.actor.target import Reading, another
 
 ASK_S = 10.0
 GROUP = (0x2C,)
@@ -65,6 +65,9 @@ class Dcmi:
         """Return the limit in force, beside what the node draws without one."""
         with kept.alone("bmc", ASK_S):
             now = _get()
+            if now.active and self._base is None:
+                # What is drawn under it cannot be told from the limit itself.
+                raise Refused("denied", another(now.watts))
             base = self._base if self._base is not None else _drawn()
         return Reading(now.watts if now.active else base, base, 0)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from remediations.actor.registry import Refused
-from remediations.actor.target import Reading
+from remediations.actor.target import Reading, another
 
 ASK_S = 10.0
 MOST_BYTES = 1 << 20
@@ -58,6 +58,9 @@ class Redfish:
     def read(self) -> Reading:
         """Return the limit in force, beside what the node draws without one."""
         now = self._get()
+        if now.limit is not None and self._base is None:
+            # What is drawn under it cannot be told from the limit itself.
+            raise Refused("denied", another(now.limit))
         base = now.drawn if self._base is None else self._base
         if not base:
             raise Refused("crashed", "the BMC does not measure what the node draws")
@@ -140,6 +143,9 @@ def _ask(
             link.request(method, url.path or "/", body, headers)
             answer = link.getresponse()
             text = answer.read(MOST_BYTES + 1)
+            if answer.length and len(text) <= MOST_BYTES:
+                # A bounded read does not say by itself that the rest never came.
+                raise http.client.IncompleteRead(text, answer.length)
     except (TimeoutError, OSError, http.client.HTTPException) as problem:
         why = f"no answer in {ASK_S:g} s" if isinstance(problem, TimeoutError) else repr(problem)
         raise Refused("timeout", f"the BMC at {url.netloc:.80}: {why:.200}") from None

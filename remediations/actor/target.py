@@ -31,3 +31,8 @@ class Target(Protocol):
     def restore(self, before: int) -> None:
         """Put back what was before."""
         ...
+
+
+def another(watts: int) -> str:
+    """Return the sentence about a node's limit that is not ours."""
+    return f"another's limit of {watts} W is in force, and is left as it is"
