@@ -44,19 +44,19 @@ async def _finished(found: Mapping[str, Any], action: Action, means: Means) -> E
     known = await _known(found["steps"], action, steps)
     if known is None:
         return await steps.end("handed_over", "after a crash nobody knows what was done")
-    done, goes_back = known
+    done, undone = known
     left = Steps(str(found["id"]), action, means, float(found["left_s"]), done)
-    if goes_back or len(done) < len(action.steps):
-        return await left.back("it was interrupted")
+    if undone or len(done) < len(action.steps):
+        return await left.back("it was interrupted", undone)
     return await left.verified() or await left.end("done")
 
 
 async def _known(
     told: Sequence[Mapping[str, Any]], action: Action, steps: Steps
-) -> tuple[list[Step], bool] | None:
-    """Return the steps that are done and not taken back, and whether the way back was begun."""
+) -> tuple[list[Step], int] | None:
+    """Return the steps that are done and not taken back, and how many were taken back."""
     done: list[Step] = []
-    back = False
+    back = 0
     for one in told:
         ahead = action.steps[len(done)] if len(done) < len(action.steps) else None
         undoing = next((s for s in reversed(done) if _is(s.undo, one)), None)
@@ -67,7 +67,7 @@ async def _known(
         if ok is None:
             return None
         if undoing is not None:
-            back = True
+            back += 1
             done = [s for s in done if s is not undoing] if ok else done
         elif ok:
             done.append(step)

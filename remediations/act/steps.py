@@ -127,9 +127,8 @@ class Steps:
             return None
         return await self._means.check(self._action.verify)
 
-    async def back(self, why: str) -> Ended:
-        """Take back what was done, the last first, and end."""
-        undone = 0
+    async def back(self, why: str, undone: int = 0) -> Ended:
+        """Take back what was done, the last first, and end; *undone* steps were before."""
         for step in reversed(self._done):
             if step.undo is None:
                 continue
@@ -137,10 +136,10 @@ class Steps:
             if isinstance(answer, Objection):
                 return await self.end("handed_over", f"{why}; {step.undo.says}: {answer.why}")
             undone += 1
-        left = len(self._done) - undone
-        if not self._done:
+        if not self._done and not undone:
             return await self.end("failed", why, told="untouched")
-        return await self.end("failed" if left else "rolled_back", why)
+        kept = any(step.undo is None for step in self._done)
+        return await self.end("failed" if kept else "rolled_back", why)
 
     async def end(self, outcome: str, why: str = "", told: str | None = None) -> Ended:
         """Close the action; where the actor is away it stays `open`, for `recover`."""

@@ -16,14 +16,14 @@ NODE = Path(os.environ["NODE"])
 def put(turn: Turn, name: str) -> str:
     """Write a file; hang before or after it where the folder says so."""
     del turn
-    if (NODE / "hang-before").exists():
+    if (NODE / f"hang-before-{name}").exists():
         time.sleep(600)
-    if (NODE / "refuse").exists():
+    if (NODE / f"refuse-{name}").exists():
         raise Refused("denied", "the node says no")
     with (NODE / "done").open("a") as log:
         log.write(f"put {name}\n")
     (NODE / f"is-{name}").touch()
-    if (NODE / "hang-after").exists():
+    if (NODE / f"hang-after-{name}").exists():
         time.sleep(600)
     return f"{name} is put"
 
@@ -35,7 +35,15 @@ def take(turn: Turn, name: str) -> str:
     with (NODE / "done").open("a") as log:
         log.write(f"take {name}\n")
     (NODE / f"is-{name}").unlink(missing_ok=True)
+    if (NODE / f"hang-taking-{name}").exists():
+        time.sleep(600)
     return f"{name} is taken"
+
+
+@question
+def is_taken(state: Path, name: str) -> bool:
+    """Return whether the file is gone."""
+    return not is_put(state, name)
 
 
 @question

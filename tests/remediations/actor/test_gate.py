@@ -131,7 +131,7 @@ def test_remedy_may_not_use_the_verb_of_another(start_actor: Start) -> None:
 def test_refused_verb_is_no_unknown(start_actor: Start) -> None:
     """A verb whose own precondition fails is written down as not done."""
     actor = start_actor("slurm.drain")
-    (actor.node / "refuse").touch()
+    (actor.node / "refuse-a").touch()
     action = begun(actor)
     refused = why(actor, "put", id=action, name="a")
     state = actor.ask("state")
