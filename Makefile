@@ -53,6 +53,7 @@ demo: $(VENV)/.installed-run ## replay a sick node; needs no GPU (DEMO=h100-gpu-
 
 .PHONY: tools
 tools: $(VENV)/.installed-test
+	@$(BIN)/python deploy/dev/compile_messages.py
 ifeq ($(TOOLS),install)
 	@$(BIN)/python deploy/dev/install_tools.py
 	@$(MAKE) torch
@@ -89,6 +90,10 @@ lint: $(VENV)/.installed-test ## ruff, mypy, import contracts
 .PHONY: verification
 verification: $(VENV)/.installed-test ## write the generated part of docs/verification.md
 	@$(BIN)/python -m deploy.dev.verification
+
+.PHONY: messages
+messages: $(VENV)/.installed-test ## write the catalogues of translations from what the sources say, and compile them
+	@$(BIN)/python -m deploy.dev.messages
 
 .PHONY: codes
 codes: $(VENV)/.installed-test ## write the tables of Xids and SXids from their sources

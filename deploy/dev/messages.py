@@ -1,0 +1,308 @@
+"""Find every English sentence that a person reads, and keep the catalogues of translations.
+
+`python -m deploy.dev.messages` writes each catalogue anew with what is translated already, and
+says how much is not; what no source says any more is left out.
+"""
+
+import ast
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+
+from deploy.dev.compile_messages import FOLDER, compile_all
+
+ROOT = Path(__file__).resolve().parents[2]
+LANGUAGES = ("zh",)
+HEADER = "# Written by `make messages`; people fill in each msgstr."
+# Two words, or a place and a word: what is shorter is an id, a key or a unit.
+SENTENCE = re.compile(r"[A-Za-z,;:)}]{2,} +[A-Za-z{(]|\} ?[a-z(]|[a-z:] \{|^[;,] |: \{")
+MOST_WAYS = 16
+# Calls whose text is quoted or kept, or that a programmer alone sees.
+UNREAD = {
+    *("Evidence", "compile", "search", "match", "fullmatch", "Meta", "check", "startswith"),
+    *("endswith", "TypeError", "ValueError", "RuleError", "EdgesError", "PagesError", "strftime"),
+    *("removeprefix", "removesuffix", "split", "partition", "rpartition", "Wanted", "command"),
+}
+SAYS = {"say", "word"}
+PAGE_KEYS = ("title", "meaning", "causes", "do", "never", "apart")
+# Where sentences are made that a person reads, and modules there that only know forms of lines.
+JUDGING = (
+    *("diagnostics/checks/**/*.py", "diagnostics/incidents/*.py", "diagnostics/nccl/*.py"),
+    *("diagnostics/series/*.py", "diagnostics/check.py", "diagnostics/knowledge/codes/*.py"),
+    *("remediations/plan/**/*.py", "remediations/heat/*.py", "remediations/remedies/*.py"),
+    *("remediations/actor/counts.py", "remediations/act/hand.py", "agent/walk/*.py"),
+    *("collectors/facts/observation.py", "collectors/gpu/breaker.py", "collectors/gpu/asking.py"),
+    *("collectors/bmc/controller.py", "collectors/helpers/children/sensors.py"),
+    *("collectors/helpers/helper.py", "collectors/helpers/children/kept.py"),
+    *("collectors/node/command.py", "collectors/node/live.py", "collectors/node/recorded.py"),
+    *("collectors/host/mounts.py", "collectors/host/memory.py", "collectors/host/changes.py"),
+    *("collectors/jobs/expected.py", "collectors/jobs/running.py", "collectors/network/peers.py"),
+    *("collectors/network/tiers.py", "collectors/helpers/children/pickled.py"),
+    *("collectors/helpers/children/nvml_watch.py", "collectors/network/ibping.py"),
+)
+# Words that are values of sentences, too short to be found as sentences.
+WORDS = (
+    *("answering", "GPU", "GPUs", "card", "cards", "fan", "fans", "fan sensor", "fan sensors"),
+    *("coolant sensor", "coolant sensors", "inlet sensors", "GPU sensors", "sensor", "sensors"),
+    *("error", "errors", "data", "precision", "hardware", "unknown", "nobody", "power supply"),
+    *("supply", "supplies", "power supplies", "working supplies", "NVSwitches", "peer", "peers"),
+    *("gpu", "log", "node", "port", "nic", "mount", "disk", "process", "job", "switch", "rank"),
+    *("nvswitch", "interface", "user", "container", "boot", "package", "peer node", "array"),
+    *("processes", "driver", "network", "training", "day", "hour"),
+    *("temperature", "communication", "power", "heat", "none", "nothing"),
+    *("crashed", "failed", "denied", "timeout", "stale", "garbled", "link", "links", "interfaces"),
+    *("fabric", "recovered", "corrected", "fatal", "device", "devices", "drive", "drives"),
+    *("open", "acknowledged", "resolved", "reopened", "advised", "observed", "planned", "done"),
+    *("{number} GPU answering", "{number} GPUs answering", "{number} GPUs on the PCI bus"),
+    *("{number} GPU on the PCI bus", "open module nvidia {version}", "{way} by {device}"),
+    *("closed module nvidia {version}", "no reader is running", "the 8 GPUs of this node"),
+    *("the helper left without an answer", "the helper ended with signal {signal}", "needs root"),
+    *("its owner alone may read it", "{good} of {listed} {noun}", "{message} (and {more} more)"),
+    *("parallel {name} {size}", "clipping at {clipping}", "{rate}/{per} in one reading ({limit})"),
+    *("{n} replays on link {link}", "{n} recoveries failed on link {link}", "tensor {size}"),
+    *("{n} recovery events on link {link}", "{n} crc flits on link {link}", "data {size}"),
+    *("pipeline {size}", "context {size}", "expert {size}", "{name} unset on {group}"),
+    *(
+        "ranks {ranks}",
+        "NVMe drives",
+        "rank of its job",
+        "ports in use",
+        "the scheduler",
+        "the settings",
+    ),
+)
+FORMS = {
+    *(f"diagnostics/series/{name}.py" for name in ("configuration", "frameworks", "lines")),
+    *(f"diagnostics/series/{name}.py" for name in ("drawn", "runs", "spike")),
+    *("diagnostics/incidents/declared.py", "diagnostics/incidents/ticket.py"),
+    *("diagnostics/knowledge/codes/tables.py", "diagnostics/knowledge/codes/events.py"),
+}
+# What stands between sentences and clauses, and a number before what it counts.
+MARKS = ("; ", ", ", " and ", " or ", ": ", ".", "{count} {things}")
+NAMES = {
+    *("GPU", "GPUs", "NVSwitch", "rank", "pid", "uid", "gpu", "pod", "pods", "beegfs", "ceph"),
+    *("mds", "statfs", "adjtimex", "syslog", "dev", "kmsg", "export", "unset", "target", "iB"),
+    *("ZeRO", "stage", "nvidia", "gpudiag", "NodeName", "State", "Reason", "UTC", "scontrol"),
+    *("kubectl", "systemctl", "nvidia-smi", "sbatch"),
+}
+COMMANDS = {
+    *("crictl ps", "docker ps", "podman ps", "scontrol listpids", "gpu idle", ".often"),
+    *("scontrol show node: {said}", "nvidia-smi -i {name} --gpu-reset"),
+    *("systemctl restart nvidia-persistenced", "scontrol update NodeName={name} State=RESUME"),
+    *('scontrol update NodeName={name} State=DRAIN Reason="{why}"',),
+    *('scontrol reboot ASAP nextstate=DOWN reason="{why}" {name}',),
+    *("sbatch --exclude={node} SCRIPT", "{seconds} UTC", "{op} of {sizes}"),
+}
+
+Found = tuple[str, str]
+
+
+def texts(node: ast.AST, fixed: Mapping[str, str]) -> list[str]:
+    """Return the templates that an expression can be; names of *fixed* texts are no places."""
+    if isinstance(node, ast.Constant):
+        return [node.value] if isinstance(node.value, str) else []
+    if isinstance(node, ast.JoinedStr):
+        return [_template(node, fixed)]
+    if isinstance(node, ast.Name):
+        return [fixed[node.id]] if node.id in fixed else []
+    if isinstance(node, ast.IfExp):
+        return texts(node.body, fixed) + texts(node.orelse, fixed)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        sides = [texts(side, fixed) for side in (node.left, node.right)]
+        if not any(sides):
+            return []
+        ways = itertools.product(*(side or ["{more}"] for side in sides))
+        return [left + right for left, right in itertools.islice(ways, MOST_WAYS)]
+    return []
+
+
+def _template(node: ast.JoinedStr, fixed: Mapping[str, str]) -> str:
+    """Return an f-string as a template whose places have the names of what fills them."""
+    parts: list[str] = []
+    taken: dict[str, int] = {}
+    for value in node.values:
+        if isinstance(value, ast.Constant):
+            parts.append(str(value.value))
+            continue
+        assert isinstance(value, ast.FormattedValue)
+        name = _place(value.value)
+        if name in fixed:
+            parts.append(fixed[name])
+            continue
+        taken[name] = taken.get(name, 0) + 1
+        parts.append(f"{{{name}{taken[name] if taken[name] > 1 else ''}}}")
+    return "".join(parts)
+
+
+def _place(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.IfExp) and "s" in (*texts(node.body, {}), *texts(node.orelse, {})):
+        return "s"
+    if isinstance(node, ast.Call) and node.args:
+        return _place(node.args[0])
+    return "it"
+
+
+def python(source: str, *, says: bool) -> Iterator[str]:
+    """Yield the templates of one module; with *says* only what is handed to `say` and `word`."""
+    tree = ast.parse(source)
+    fixed = _fixed(tree)
+    if not says:
+        yield from _walked(tree, fixed)
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) in SAYS and node.args:
+            yield from texts(node.args[0], fixed)
+
+
+def _fixed(tree: ast.Module) -> dict[str, str]:
+    """Return the texts that a module has names for."""
+    fixed: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            told = [] if isinstance(node.value, ast.Name) else texts(node.value, fixed)
+            if len(told) == 1:
+                fixed[node.targets[0].id] = told[0]
+    return fixed
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+
+
+def _walked(node: ast.AST, fixed: Mapping[str, str], *, inside: bool = False) -> Iterator[str]:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return
+    if isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and _called(node) in UNREAD):
+        return
+    if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
+        told = texts(node, fixed)
+        yield from (one for one in told if SENTENCE.search(one) or (inside and one.strip(" s")))
+        if isinstance(node, ast.Constant) or (told and isinstance(node, ast.BinOp)):
+            return
+    within = inside or isinstance(node, ast.JoinedStr)
+    for child in ast.iter_child_nodes(node):
+        if _is_no_text(node, child):
+            continue
+        deeper = within and not isinstance(node, ast.Subscript | ast.Call | ast.Compare)
+        yield from _walked(child, fixed, inside=deeper)
+
+
+def _is_no_text(node: ast.AST, child: ast.AST) -> bool:
+    """Return whether a part of an expression is a literal's own piece, a form or a type."""
+    if isinstance(node, ast.JoinedStr):
+        return isinstance(child, ast.Constant)
+    if isinstance(node, ast.FormattedValue):
+        return child is node.format_spec
+    return isinstance(child, ast.arguments) or (
+        isinstance(node, ast.AnnAssign) and child is node.annotation
+    )
+
+
+def refusals(source: str) -> Iterator[str]:
+    """Yield why a collector or a helper could not see something."""
+    tree = ast.parse(source)
+    fixed = _fixed(tree)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or _called(node) not in ("Refused", "Missing", "missing"):
+            continue
+        told = [*node.args, *(k.value for k in node.keywords if k.arg == "detail")]
+        yield from (one for part in told for one in texts(part, fixed) if SENTENCE.search(one))
+
+
+def rules(source: str) -> Iterator[str]:
+    """Yield the messages of a file of rules."""
+    for rule in tomllib.loads(source).get("rule", []):
+        yield rule["message"]
+
+
+def pages(source: str) -> Iterator[str]:
+    """Yield what the pages of a file say, but for commands and references."""
+    for page in tomllib.loads(source).values():
+        for key in PAGE_KEYS:
+            said = page.get(key, ())
+            yield from (said,) if isinstance(said, str) else said
+
+
+def _of(pattern: str) -> Iterator[Path]:
+    yield from sorted(path for path in ROOT.glob(pattern) if "simulator" not in path.parts)
+
+
+def _found(path: Path, told: Iterator[str]) -> Iterator[Found]:
+    where = str(path.relative_to(ROOT))
+    yield from ((where, one) for one in told if not _is_of_no_language(one))
+
+
+def _is_of_no_language(text: str) -> bool:
+    """Return whether a text has no word but names, which stay as they are in every language."""
+    words = re.findall(r"[A-Za-z]{2,}", re.sub(r"\{[^}]*\}", " ", text))
+    return "\\" in text or text in COMMANDS or all(w in NAMES or w.isupper() for w in words)
+
+
+def _sentences() -> Iterator[Found]:
+    for path in (path for part in JUDGING for path in _of(part)):
+        if str(path.relative_to(ROOT)) not in FORMS:
+            yield from _found(path, python(path.read_text(), says=False))
+    for path in _of("collectors/**/*.py"):
+        yield from _found(path, refusals(path.read_text()))
+
+
+def found(domain: str) -> Iterator[Found]:
+    """Yield each message of a catalogue with the file that says it."""
+    if domain == "sentences":
+        yield from _sentences()
+        yield from (("deploy/dev/messages.py", one) for one in WORDS)
+    elif domain == "screen":
+        yield from (("deploy/dev/messages.py", one) for one in MARKS)
+        for path in _of("agent/render/*.py"):
+            yield from _found(path, python(path.read_text(), says=True))
+    else:
+        folder, of = {"rules": ("rules/data", rules), "pages": ("knowledge/pages", pages)}[domain]
+        for path in _of(f"diagnostics/{folder}/*.toml"):
+            yield from _found(path, of(path.read_text()))
+
+
+DOMAINS = ("sentences", "rules", "pages", "screen")
+
+
+def renewed(language: str, domain: str) -> Catalog:
+    """Return the catalogue of what the sources say now, with the translations that it had."""
+    path = ROOT / FOLDER / language / f"{domain}.po"
+    before = Catalog(locale=language)
+    if path.exists():
+        with path.open("rb") as text:
+            before = read_po(text)
+    now = Catalog(locale=language, project="gpudiag", fuzzy=False, header_comment=HEADER)
+    for where, english in found(domain):
+        known = before.get(english)
+        now.add(english, known.string if known else "", locations=[(where, 0)])
+    return now
+
+
+def main() -> None:
+    """Write every catalogue anew, and say what it lacks."""
+    for language in LANGUAGES:
+        for domain in DOMAINS:
+            now = renewed(language, domain)
+            path = ROOT / FOLDER / language / f"{domain}.po"
+            path.parent.mkdir(exist_ok=True)
+            with path.open("wb") as out:
+                write_po(out, now, width=0, include_lineno=False, omit_header=False)
+            lacking = sum(1 for one in now if one.id and not one.string)
+            print(
+                f"messages: {path.relative_to(ROOT)}: {len(now)} messages, {lacking} to translate"
+            )
+    compile_all(ROOT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Sentences in other languages: catalogues by gettext, and what fills them."""
