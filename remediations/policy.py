@@ -43,13 +43,16 @@ class PolicyError(ValueError):
 class Heat:
     """How heat is held: by the driver's power limit, or by `locked_clocks` instead.
 
-    `dcmi` or `redfish_url` let the BMC's own power limit be used as well; `redfish_credentials` is
-    the path of a root-owned file that holds `user:password`.
+    `dcmi` or `redfish` let the BMC's own power limit be used as well. `redfish_credentials` is the
+    path of a root-owned file that holds `user:password`, `redfish_sha256` the fingerprint of the
+    BMC's certificate.
     """
 
     dcmi: bool = False
+    redfish: bool = False
     redfish_url: str = ""
     redfish_credentials: str = ""
+    redfish_sha256: str = ""
     locked_clocks: bool = False
 
 

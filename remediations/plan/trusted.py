@@ -9,6 +9,7 @@ from diagnostics.finding import Evidence, Finding
 TEXT = ("training.", "text.")
 SOURCES = re.compile(
     r"""
+    (?!.*\.\.)(?:
       kmsg                                   # /dev/kmsg: the kernel's own records alone
     | NVML | nvml[A-Z]\w{2,60}               # what the driver answers
     | /sys/(?:bus|class|devices|module|fs/pstore)(?:/[^\s]{1,200})?
@@ -17,6 +18,7 @@ SOURCES = re.compile(
     | ipmitool\ raw\ [0-9a-fx ]{4,80}
     | scontrol\ (?:show\ node|listpids)(?:\ [\w.-]{1,64})?
     | devlink\ health\ show\ [^\s]{1,80}\ reporter\ \w{1,20}
+    )
     """,
     re.VERBOSE,
 )

@@ -65,10 +65,10 @@ def cooldown(action: Action, remedy: Remedy, situation: Situation) -> str | None
 
 
 @guard("refused")
-def ladder_(action: Action, remedy: Remedy, situation: Situation) -> str | None:
+def too_often(action: Action, remedy: Remedy, situation: Situation) -> str | None:
     """Object where the node or the part was repaired too often."""
     said = ladder.objection(remedy.name, action.serial, situation.history, situation.now, COUNTED)
     return None if said is None else f"{said}: a person has to look"
 
 
-GUARDS: tuple[Guard, ...] = (settled, cleared, repeated, single, cooldown, ladder_)
+GUARDS: tuple[Guard, ...] = (settled, cleared, repeated, single, cooldown, too_often)

@@ -1,4 +1,4 @@
-"""Recorded nodes as they would be decided upon with every remedy in `act`, and nothing in its way."""
+"""Recorded nodes with every remedy in `act` and nothing in its way but what is known of them."""
 
 import asyncio
 import functools
@@ -27,9 +27,7 @@ EVERYTHING = Policy(
 )
 OURS = "gpudiag: gpu_lost gpu 0000:5d:00.0 incident 0f3a5c7e9b1d2460"
 IN_USE = SlurmNode(name="gpu-017", states=frozenset({"IDLE"}))
-DRAINED = SlurmNode(
-    name="gpu-017", states=frozenset({"IDLE", "DRAIN"}), reason=OURS, owner="slurm"
-)
+DRAINED = SlurmNode(name="gpu-017", states=frozenset({"IDLE", "DRAIN"}), reason=OURS, owner="slurm")
 
 
 @functools.cache
@@ -39,9 +37,7 @@ def seen(name: str) -> tuple[Document, Standing]:
     return asyncio.run(_seen(node, settings, logs))
 
 
-async def _seen(
-    node: Node, settings: Settings, logs: tuple[str, ...]
-) -> tuple[Document, Standing]:
+async def _seen(node: Node, settings: Settings, logs: tuple[str, ...]) -> tuple[Document, Standing]:
     try:
         walked = await walk(node, settings.wanted(logs), Selection(), settings.limits)
         document = build(
