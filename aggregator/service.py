@@ -15,8 +15,8 @@ from aggregator.fleet.ping_servers import PingServers
 from aggregator.fleet.ways import Ways
 from aggregator.settings import Place
 from aggregator.store.protocol import Store
-from aggregator.store.records import Arrival, Token
-from aggregator.wire import Compared, Way
+from aggregator.store.records import Arrival, Maintenance, Token
+from aggregator.wire import Compared, Maintained, Way
 
 KNOWN = 200_000
 
@@ -67,6 +67,7 @@ class Aggregator:
         self.in_flight = 0
         self.tallies = Tallies()
         self._tokens: dict[str, Token] = {}
+        self._maintained: dict[str, Maintenance] = {}
         self._stages: dict[str, Stages] = {}
         self._servers, self._ways, self._jobs = PingServers(), Ways(), Jobs()
 
@@ -74,7 +75,20 @@ class Aggregator:
         """Take up what survived the restart."""
         pause = await self.store.switch("pause")
         self.paused = pause is not None and pause.on
+        for one in await self.store.maintenances(self.clock()):
+            self.maintain(one)
         self.listening_since = self.clock()
+
+    def maintain(self, said: Maintenance) -> None:
+        """Remember that people work on a node, or with an end in the past that they do not."""
+        self._maintained[said.node] = said
+
+    def maintained(self, node: str, now: float) -> Maintained | None:
+        """Return what a node is told of the work on it; None where there is none."""
+        said = self._maintained.get(node)
+        if said is None or said.until <= now:
+            return None
+        return Maintained(until=said.until, reason=said.reason, by=said.by)
 
     async def caller(self, text: str) -> Token | None:
         """Return whose credential *text* is, None where it is nobody's, expired or revoked."""

@@ -113,6 +113,14 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[JobSettings, ...] = ()
 
 
+class Maintained(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """That people work on a node until then (epoch seconds by the aggregator's clock)."""
+
+    until: float
+    reason: str = ""
+    by: str = ""
+
+
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer to a batch, sent after it is on disk.
 
@@ -120,7 +128,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     drops and counts them. `paused` tells that all acting is to stop. `serving` are by node the RDMA
     devices on which its server for pings runs, of the `peers` asked for whose own agent said so;
     `worked` by node the devices on which others answered it since its boot. `jobs` are those that
-    its newest heartbeat named and other nodes have, too.
+    its newest heartbeat named and other nodes have, too. `maintenance` is that of the node itself.
     """
 
     accepted: int = 0
@@ -130,3 +138,4 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     serving: dict[str, tuple[str, ...]] = {}
     worked: dict[str, tuple[Way, ...]] = {}
     jobs: dict[str, Compared] = {}
+    maintenance: Maintained | None = None

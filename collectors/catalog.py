@@ -9,6 +9,7 @@ from collectors.bmc import controller, events, sensors
 from collectors.facts.observation import Missing, Observation
 from collectors.gpu import (
     bus,
+    caps,
     device_nodes,
     fabric_manager,
     firmware,
@@ -120,6 +121,7 @@ SOURCES: tuple[Source, ...] = (
     source(nvml.collect, period_s=FAST_S),
     source(health.collect, period_s=FAST_S),
     source(firmware.collect, period_s=SLOW_S),
+    source(caps.collect),
     source(memory.collect),
     source(descriptors.collect),
     source(clock.collect, period_s=MINUTE_S),

@@ -26,7 +26,7 @@ from diagnostics.checks.gpu import (
 )
 from diagnostics.checks.gpu import power as gpu_power
 from diagnostics.checks.host import changes, clock, descriptors, governor, memory, shm
-from diagnostics.checks.jobs import node_reason
+from diagnostics.checks.jobs import maintenance, node_reason
 from diagnostics.checks.kernel import last_boot, log
 from diagnostics.checks.network import (
     adapters,
@@ -87,6 +87,7 @@ PROCESSES: tuple[Check, ...] = (
     gpu_use.gpu_use,
     oom.oom,
     node_reason.node_reason,
+    maintenance.maintenance,
     memory.memory,
     shm.shm,
     descriptors.file_descriptors,

@@ -14,6 +14,7 @@ import msgspec
 
 from agent.daemon import state
 from agent.daemon.changed import KeptChanges
+from agent.daemon.maintained import KeptMaintenance
 from agent.daemon.runs import KeptRuns
 from collectors.catalog import Source
 from collectors.facts.observation import Missing, Observation
@@ -68,6 +69,7 @@ class KeptPast:
         self._past = Past()
         self.runs = KeptRuns(folder)
         self.changes = KeptChanges(folder)
+        self.maintenance = KeptMaintenance(folder)
         self.read()
 
     @property
@@ -89,6 +91,7 @@ class KeptPast:
         self._node = node
         self.runs.begin(node)
         self.changes.begin(node, kernel)
+        self.maintenance.begin(node)
         if self._past.node != node:
             self._hours = Hours()
 
@@ -130,7 +133,9 @@ class KeptPast:
 
     def close(self, patience_s: float = 0.5) -> bool:
         """Write what waits; return whether that was done in time. Not for the loop: it waits."""
+        # Each is closed, whatever became of the others.
         others = self.runs.close(patience_s) & self.changes.close(patience_s)
+        others &= self.maintenance.close(patience_s)
         return others and (self._writer is None or self._writer.close(patience_s))
 
     def behind(self, source: Source) -> Source:

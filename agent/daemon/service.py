@@ -12,6 +12,7 @@ from agent.daemon import inventory, metrics
 from agent.daemon.driver_change import DriverChange
 from agent.daemon.endpoint import Endpoint
 from agent.daemon.exporter import Exporter
+from agent.daemon.heat import PACE, Heat
 from agent.daemon.housekeeping import Housekeeping
 from agent.daemon.kernel import Listening
 from agent.daemon.notify import Notify
@@ -23,7 +24,9 @@ from agent.daemon.sampler import Sampler
 from agent.daemon.standing import Standing
 from agent.daemon.supervise import supervise
 from agent.daemon.walker import Walk, Walker
+from aggregator.wire import Receipt
 from collectors.catalog import Source
+from remediations.act import hand
 
 END_S = 4.0
 
@@ -43,7 +46,14 @@ class Service:
         self._housekeeping = Housekeeping(parts.node, self._releasing)
         self._probing = Probing(parts.node, self._reloading.wanted)
         if parts.reporting is not None:
-            parts.reporting.ask_of(self._probing.asks, self._probing.told)
+            parts.reporting.ask_of(self._probing.asks, self._heard)
+        self._heat = Heat(
+            parts.node,
+            lambda shape: self._sampler.newest(shape),
+            hand.ActorHand(hand.SOCKET),
+            parts.log,
+            PACE,
+        )
         self._sampler = Sampler(
             parts.node, self._sources(), self._reloading.wanted, parts.log, parts.chance
         )
@@ -52,9 +62,15 @@ class Service:
         )
 
     def _sources(self) -> tuple[Source, ...]:
-        sources = self._probing.behind(self._parts.sources)
+        sources = self._heat.behind(self._probing.behind(self._parts.sources))
         past = self._parts.past
         return tuple(sources if past is None else past.runs.behind(sources))
+
+    def _heard(self, receipt: Receipt) -> None:
+        """Take what the aggregator said of the peers, and of work on this node."""
+        self._probing.told(receipt)
+        if self._parts.past is not None:
+            self._parts.past.maintenance.told(receipt.maintenance)
 
     async def run(self) -> None:
         """Run until TERM or INT; done within 5 s of it, whatever helpers do."""
@@ -87,6 +103,7 @@ class Service:
             ("socket", Endpoint(self._standing, parts.listening, parts.group).run),
             ("settings", self._reloading.run),
             ("housekeeping", self._housekeeping.run),
+            ("heat", self._heat.run),
             ("driver", DriverChange(parts.node, look, self._releasing, parts.log).run),
         ]
         if address := self._reloading.settings.agent.metrics:

@@ -51,6 +51,7 @@ async def post(request: web.Request, caller: Token) -> web.Response:
         serving=others.serving,
         worked=others.worked,
         jobs=others.jobs,
+        maintenance=aggregator.maintained(node, received),
     )
     return web.Response(body=_encode(receipt), content_type="application/json")
 

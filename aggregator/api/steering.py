@@ -90,6 +90,7 @@ async def maintain(request: web.Request, caller: records.Token) -> web.Response:
         created=now,
     )
     await aggregator.store.put_maintenance(made)
+    aggregator.maintain(made)
     return answer(_maintenance(made))
 
 

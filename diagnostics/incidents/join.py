@@ -16,6 +16,8 @@ from diagnostics.incidents.outlook import Looked
 from diagnostics.incidents.rank import is_end
 from diagnostics.knowledge.pages import Page
 
+MAINTENANCE = "node_under_maintenance"
+
 
 def explain(
     findings: Sequence[Finding], edges: Iterable[Edge] = EDGES, now: float | None = None
@@ -89,7 +91,10 @@ def incidents(
     """Return one incident for each root cause, gravest first.
 
     *looked* is what each check saw: it says which other causes are ruled out, and which unseen.
+    Of a node that people work on there is none: what they do looks like any fault.
     """
+    if any(finding.fault == MAINTENANCE for finding in findings):
+        return ()
     board = Board(findings, now)
     follows = _follows(findings)
     roots = [root for root in _roots(board) if root.severity != "info"]

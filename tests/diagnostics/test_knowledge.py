@@ -126,7 +126,7 @@ def test_each_family_holds_its_pages() -> None:
         "network": 55,
         "training": 33,
         "user_code": 9,
-        "scheduler": 12,
+        "scheduler": 13,
         "observer": 4,
     }
     assert expected == counts

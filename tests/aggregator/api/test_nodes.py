@@ -67,6 +67,31 @@ async def test_maintenance(box: Box) -> None:
     )
 
 
+async def test_a_node_is_told_that_people_work_on_it(box: Box) -> None:
+    """The answer to its next report says until when and why, also after a restart, and the end."""
+    await tell(box, report(1))
+    operator = await box.credential("operator")
+    asked = {"node": "gpu-001", "hours": 2, "reason": "new fans"}
+    await box.send("POST", "/v1/maintenance", operator, json=asked)
+    told = [await receipt(box, 2)]
+    await box.aggregator.start()
+    told += [await receipt(box, 3)]
+    await box.send("POST", "/v1/maintenance", operator, json={**asked, "hours": 0})
+    told += [await receipt(box, 4)]
+    until = box.now + 7200.0
+
+    assert [(until, "new fans")] * 2 + [None] == [
+        (one["until"], one["reason"]) if one else None for one in told
+    ]
+
+
+async def receipt(box: Box, sequence: int) -> Any:
+    """Return what the answer to a report says of maintenance."""
+    headers = await box.credential("node", "gpu-001")
+    body = lines([report(sequence)])
+    return (await box.send("POST", "/v1/reports", headers, data=body))[1].get("maintenance")
+
+
 async def test_maintenance_ends(box: Box) -> None:
     """Zero hours end a maintenance."""
     await tell(box, report())

@@ -170,6 +170,17 @@ def test_a_job_is_started_anew_without_the_node_that_ended_it() -> None:
     )
 
 
+def test_of_a_node_that_people_work_on_there_is_no_incident() -> None:
+    """What failed is told as a root cause, and nobody is called for it."""
+    worked_on = finding("node_under_maintenance", "info", subject=NODE)
+    findings = join.explain(numbered([lost(), worked_on]), now=AT)
+
+    assert ((), ("gpu_fell_off_bus",)) == (
+        join.incidents(findings, "gpu-017", load(), None, now=AT),
+        tuple(f.fault for f in findings if f.id in join.root_causes(findings, AT)),
+    )
+
+
 def test_what_was_said_often_is_counted() -> None:
     """63 watchdogs and 112 Xid 45 are two numbers and not 175 lines."""
     echo = finding("xid_45", "info", stage="driver", count=112, rule="kernel.xid_45")

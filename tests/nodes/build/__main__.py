@@ -65,6 +65,7 @@ ALL: Mapping[str, Callable[[], Node]] = {
     **sick_nccl.SICK,
     **cascades.NODES,
     **no_fault.HEALTHY,
+    **no_fault.WORKED_ON,
 }
 
 

@@ -6,12 +6,13 @@ from tests.nodes.build import bmc, lean
 from tests.nodes.build.board import Before
 from tests.nodes.build.boot import NOTE, WARNING
 from tests.nodes.build.cascades import LOG, ended
+from tests.nodes.build.folder import Folder
 from tests.nodes.build.jobs import FIRST_PID, training
 from tests.nodes.build.logs import JOB_STARTS, iterations
 from tests.nodes.build.models import a100, h100
 from tests.nodes.build.node import Node
 from tests.nodes.build.parts import DRIVER
-from tests.nodes.build.rails import roce
+from tests.nodes.build.rails import change, change_nic, infiniband, of_h200, roce
 from tests.nodes.build.sick_gpus import xid
 
 STOPPED = "slurmstepd: error: *** {} ON gpu-017 CANCELLED AT 2026-11-30T02:10:58{} ***"
@@ -20,6 +21,8 @@ SIGTERM = (
     "signal, shutting down workers"
 )
 
+# Of a node in a reservation with the flag MAINT.
+RESERVED = "NodeName={} Arch=x86_64\n   State=IDLE+MAINTENANCE+RESERVED ThreadsPerCore=2 \n"
 # Clock event reasons of nvml.h: at rest, slowed down by heat, braked from outside.
 REST, HEAT, BRAKE = 0x1, 0x48, 0x88
 
@@ -121,6 +124,22 @@ def zero_length() -> Node:
     return node
 
 
+def worked_on() -> Node:
+    """People replace cables of a node that they have reserved: two rails are away."""
+    node = of_h200(infiniband())
+    for n in (1, 6):
+        node = change(node, f"mlx5_{n}", state="1: DOWN", phys="2: Polling", rate="SDR")
+        node = change_nic(node, f"ib{n}", running=False)
+
+    def reserved(folder: Folder) -> None:
+        name = node.name.partition(".")[0]
+        folder.command("scontrol", "show", "node", name, stdout=RESERVED.format(name))
+
+    return node.also(reserved)
+
+
+# Something is wrong with it, and somebody is at it.
+WORKED_ON = {"maintenance-cables": worked_on}
 HEALTHY = {
     "zero-length-violations": zero_length,
     "cancelled-xid45-storm": cancelled,
