@@ -3,6 +3,7 @@
 import asyncio
 import functools
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -33,7 +34,12 @@ DRAINED = SlurmNode(name="gpu-017", states=frozenset({"IDLE", "DRAIN"}), reason=
 @functools.cache
 def seen(name: str) -> tuple[Document, Standing]:
     """Return the diagnosis of a recorded node, and how it stands."""
-    node, settings, logs = open_node(str(NODES / name), None, Settings(), ())
+    return seen_at(NODES / name)
+
+
+def seen_at(folder: Path) -> tuple[Document, Standing]:
+    """Return those of the recording in *folder*."""
+    node, settings, logs = open_node(str(folder), None, Settings(), ())
     return asyncio.run(_seen(node, settings, logs))
 
 
@@ -50,7 +56,15 @@ async def _seen(node: Node, settings: Settings, logs: tuple[str, ...]) -> tuple[
 
 def rehearsed(name: str, **changed: Any) -> Situation:
     """Return the situation in which only what is known of the node can object."""
-    document, standing = seen(name)
+    return _free(*seen(name), **changed)
+
+
+def rehearsed_at(folder: Path) -> Situation:
+    """Return that of the recording in *folder*."""
+    return _free(*seen_at(folder))
+
+
+def _free(document: Document, standing: Standing, **changed: Any) -> Situation:
     names = [incident.fingerprint for incident in document.incidents]
     acting = Acting(
         policy=EVERYTHING,
