@@ -33,9 +33,9 @@ TAIL = 4_096
 # Where this share of a piece's lines was seen before, the next piece is read by kinds of lines.
 DENSE = 0.3
 
-# Lines with the same anchors that have more new shapes than this in one piece, as with addresses,
-# are searched without a look at what could be alike.
-MOST_NEW = 24
+# Of lines with the same anchors no more new shapes are learned from a piece; fewer each time from
+# those that go on to have more, as lines with addresses do.
+MOST_NEW, LEAST_NEW = 24, 6
 
 # Where more than this share is new, lines are read one by one again.
 NEW = 0.6
@@ -58,6 +58,7 @@ class Reading:
         self._search: Search | None = None
         self._texts: dict[Text, tuple[Counting, ...]] = {}
         self._kinds: dict[tuple[str | None, bytes], tuple[Counting, ...]] = {}
+        self._learns: dict[int, int] = {}
         self._shapes = Shapes(knowledge.anchors.expressions)
         self._drawing = Drawing()
 
@@ -170,9 +171,12 @@ class Reading:
             if plan.numbers:
                 drawn.append((at, (held, plan.searched)))
             new[held] += 1
-            if new[held] <= MOST_NEW:
+            if new[held] <= self._learns.get(held, MOST_NEW):
                 whole = counting if search.by_shape(plan, lines[at]) else None
                 self._shapes.add(held, plan, lines[at], whole)
+        for held, count in new.items():
+            less = max(self._learns.get(held, MOST_NEW) // 2, LEAST_NEW)
+            self._learns[held] = less if count > MOST_NEW else MOST_NEW
         return drawn
 
     def _take(

@@ -1,6 +1,8 @@
 """Compare the last points of a run with the run's own earlier ones."""
 
 from collections.abc import Callable, Sequence
+from operator import gt
+from typing import Any
 
 import msgspec
 
@@ -27,12 +29,10 @@ class Grown(msgspec.Struct, frozen=True, kw_only=True):
 
 def since_start(points: Sequence[Point]) -> list[Point]:
     """Return the points since the step number last fell: a restart can change all."""
-    start, newest = 0, None
-    for place, point in enumerate(points):
-        if point.step is not None:
-            if newest is not None and point.step < newest:
-                start = place
-            newest = point.step
+    places = [place for place, point in enumerate(points) if point.step is not None]
+    steps: list[Any] = [points[place].step for place in places]
+    fell = list(map(gt, steps, steps[1:]))
+    start = places[len(fell) - fell[::-1].index(True)] if True in fell else 0
     return list(points[start:])
 
 

@@ -1,10 +1,21 @@
 """Megatron-LM, Megatron Core, Megatron-DeepSpeed and GPT-NeoX: iteration lines and timers."""
 
 import re
+from functools import lru_cache
 
 import msgspec
 
-from diagnostics.series.forms.number import LONGEST, NUMBER, count, measure, read
+from diagnostics.series.forms.number import (
+    LONGEST,
+    NUMBER,
+    SHAPES,
+    Span,
+    count,
+    measure,
+    read,
+    shape,
+    shaped,
+)
 from diagnostics.series.point import Numbers
 
 ANCHORS = (
@@ -62,29 +73,72 @@ REPORT = re.compile(
 )
 
 
+class Cells(msgspec.Struct, frozen=True):
+    """Where the numbers of an iteration line stand; None where a cell is absent or is no number."""
+
+    step: Span
+    elapsed: Span | None
+    factor: float
+    loss: Span | None
+    norm: Span | None
+    scale: Span | None
+    rate: Span | None
+    lr: Span | None
+    skipped: Span | None
+    batch: Span | None
+    tells_skips: bool
+
+
 def iteration(text: str) -> Numbers | None:
     """Return what an iteration line says, None where it is none."""
+    cells = _cells(shape(text))
+    if cells is None:
+        return None
+    elapsed, loss = _value(text, cells.elapsed), _value(text, cells.loss)
+    skipped, norm = count(_value(text, cells.skipped)), _value(text, cells.norm)
+    return Numbers(
+        step=int(text[slice(*cells.step)]),
+        loss=loss,
+        # Some versions print 0.000 where they do not know it.
+        grad_norm=None if norm == 0 and loss is not None else norm,
+        loss_scale=measure(_value(text, cells.scale)),
+        lr=measure(_value(text, cells.lr)),
+        skipped=skipped or None,
+        step_ms=measure(None if elapsed is None else elapsed * cells.factor),
+        rate=measure(_value(text, cells.rate)),
+        batch=count(_value(text, cells.batch)),
+        # training_log() prints the loss only where its mean is above 0, which NaN is not; where
+        # a step was skipped there is no mean.
+        lost=loss is None and not skipped and cells.tells_skips,
+    )
+
+
+@lru_cache(maxsize=SHAPES)
+def _cells(shape: bytes) -> Cells | None:
+    """Return where the numbers stand in lines of one shape, None where they are no iteration's.
+
+    The line has a dozen cells, and a log millions of such lines.
+    """
+    text = shaped(shape)
     step = _step(text)
     if step is None:
         return None
-    # Looked for one by one: the line has a dozen cells, and a log millions of such lines.
-    elapsed = next(
-        (ms * factor for head, factor in ELAPSED if (ms := _cell(text, head)) is not None), None
-    )
-    loss, skipped = _loss(text), count(_cell(text, "| number of skipped iterations:"))
-    return Numbers(
+    elapsed, factor = None, 1.0
+    for head, times in reversed(ELAPSED):
+        if (span := _cell(text, head)) is not None:
+            elapsed, factor = span, times
+    return Cells(
         step=step,
-        loss=loss,
-        grad_norm=_norm(text, loss),
-        loss_scale=measure(_cell(text, "| loss scale:")),
-        lr=measure(_cell(text, "| learning rate:")),
-        skipped=skipped or None,
-        step_ms=measure(elapsed),
-        rate=measure(_cell(text, "| samples per second:")),
-        batch=count(_cell(text, "| global batch size:")),
-        # training_log() prints the loss only where its mean is above 0, which NaN is not; where
-        # a step was skipped there is no mean.
-        lost=loss is None and not skipped and "number of skipped iterations" in text,
+        elapsed=elapsed,
+        factor=factor,
+        loss=_loss(text),
+        norm=_cell(text, "| grad norm:"),
+        scale=_cell(text, "| loss scale:"),
+        rate=_cell(text, "| samples per second:"),
+        lr=_cell(text, "| learning rate:"),
+        skipped=_cell(text, "| number of skipped iterations:"),
+        batch=_cell(text, "| global batch size:"),
+        tells_skips="number of skipped iterations" in text,
     )
 
 
@@ -120,38 +174,38 @@ def stragglers(text: str) -> Numbers | None:
     return Numbers(slowest=int(hit["rank"]), slow_ms=slow, fast_ms=fast)
 
 
-def _step(text: str) -> int | None:
+def _step(text: str) -> Span | None:
     # Looking for a word is faster than looking for a pattern.
     at = text.find("iteration")
     while at >= 0:
         if hit := ITERATION.match(text, at):
-            return int(hit["step"])
+            return hit.span("step")
         at = text.find("iteration", at + 9)
     return None
 
 
-def _norm(text: str, loss: float | None) -> float | None:
-    """Return the gradient's norm; some versions print 0.000 where they do not know it."""
-    norm = _cell(text, "| grad norm:")
-    return None if norm == 0 and loss is not None else norm
+def _value(text: str, cell: Span | None) -> float | None:
+    return None if cell is None else float(text[cell[0] : cell[1]])
 
 
-def _cell(text: str, head: str) -> float | None:
-    """Return the number of the cell that begins with *head*."""
+def _cell(text: str, head: str) -> Span | None:
+    """Return where the number of the cell stands that begins with *head*."""
     at = text.find(head)
     return None if at < 0 else _number(text, at + len(head))
 
 
-def _number(text: str, at: int) -> float | None:
-    """Return the number from *at* to the end of its cell."""
+def _number(text: str, at: int) -> Span | None:
+    """Return the span from *at* to the end of its cell, None where that is no number."""
     end = text.find("|", at)
+    end = end if end >= 0 else at + LONGEST
     try:
-        return float(text[at : end if end >= 0 else at + LONGEST])
+        float(text[at:end])
     except ValueError:
         return None
+    return at, end
 
 
-def _loss(text: str) -> float | None:
+def _loss(text: str) -> Span | None:
     at = text.find("loss:")
     while at >= 0:
         start = text.rfind("|", 0, at) + 1

@@ -4,7 +4,19 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from diagnostics.series.forms.number import NUMBER, TIMES, count, measure, read
+import msgspec
+
+from diagnostics.series.forms.number import (
+    NUMBER,
+    SHAPES,
+    TIMES,
+    Span,
+    count,
+    measure,
+    read,
+    shape,
+    shaped,
+)
 from diagnostics.series.point import Numbers
 
 ANCHORS = (r"loss", r"step_timing", r"grad_norm", r"gnorm", r"grad norm", r"samplespersec")
@@ -74,17 +86,29 @@ FIELDS: Mapping[str, tuple[str, float]] = {
 STEPS = frozenset(("step", "steps", "iter", "iteration", "completed step", "batch"))
 
 
+class Form(msgspec.Struct, frozen=True):
+    """Where the values of a line stand: each field's span and factor, and those of its place."""
+
+    fields: tuple[tuple[str, float, int, int], ...]
+    place: tuple[Span, Span, Span] | None
+    rewarded: bool
+
+
 def pairs(text: str) -> Numbers | None:
     """Return what the names of a line say of a step, None where it is no line of a step."""
-    if EVALUATION.search(text):
+    text = text.replace(NEMO, "step_time_s").replace("time (s)", "time(s)")
+    form = _form(shape(text))
+    if form is None:
         return None
     said: dict[str, float] = {}
-    for field, value in _told(text.replace(NEMO, "step_time_s").replace("time (s)", "time(s)")):
-        said.setdefault(field, value)
+    for field, factor, start, stop in form.fields:
+        if (value := read(text[start:stop])) is not None:
+            said.setdefault(field, value * factor)
     any_step = said.pop("any_step", None)
     step = said.pop("step", any_step)
-    if step is None and (place := PLACE.search(text)):
-        step = int(place["epoch"]) * int(place["total"]) + int(place["step"])
+    if step is None and form.place is not None:
+        epoch, at, total = (int(text[start:stop]) for start, stop in form.place)
+        step = epoch * total + at
     # A time is the step's only where the wait for data stands beside it, or it has a unit.
     clock = said.pop("clock", None)
     if clock is not None and "data_ms" in said:
@@ -93,10 +117,10 @@ def pairs(text: str) -> Numbers | None:
         step is None or not said.keys() & {"step_ms", "rate"}
     ):
         return None
-    return _numbers(said, step, text)
+    return _numbers(said, step, rewarded=form.rewarded)
 
 
-def _numbers(said: dict[str, float], step: float | None, text: str) -> Numbers:
+def _numbers(said: dict[str, float], step: float | None, *, rewarded: bool) -> Numbers:
     return Numbers(
         step=count(step),
         loss=said.get("loss"),
@@ -107,19 +131,32 @@ def _numbers(said: dict[str, float], step: float | None, text: str) -> Numbers:
         data_ms=measure(said.get("data_ms")),
         rate=measure(said.get("rate")) or None,
         batch=count(said.get("batch")),
-        rewarded=bool(REWARDED.search(text)),
+        rewarded=rewarded,
     )
 
 
-def _told(text: str) -> Iterator[tuple[str, float]]:
+@lru_cache(maxsize=SHAPES)
+def _form(shape: bytes) -> Form | None:
+    """Return where the values stand in lines of one shape, None where they are no step's.
+
+    No digit tells in any of the expressions.
+    """
+    text = shaped(shape)
+    if EVALUATION.search(text):
+        return None
+    place = PLACE.search(text)
+    spans = (place.span("epoch"), place.span("step"), place.span("total")) if place else None
+    return Form(tuple(_told(text)), spans, bool(REWARDED.search(text)))
+
+
+def _told(text: str) -> Iterator[tuple[str, float, int, int]]:
     for pattern in (PAIR, SPACED):
         for hit in pattern.finditer(text):
-            value = read(hit["value"])
             # A log has few names, and millions of lines with them.
             named = _field(hit["word"], hit["name"], hit["unit"])
-            if value is not None and named is not None:
+            if named is not None:
                 field, factor = named
-                yield field, value * factor * TIMES[hit["times"] or ""]
+                yield field, factor * TIMES[hit["times"] or ""], *hit.span("value")
 
 
 @lru_cache(maxsize=1_024)
