@@ -13,7 +13,7 @@ from diagnostics.incidents.board import Board
 from diagnostics.incidents.edge import Edge
 from diagnostics.incidents.edges import EDGES
 from diagnostics.incidents.outlook import Looked
-from diagnostics.incidents.rank import is_end
+from diagnostics.incidents.rank import is_end, is_meant
 from diagnostics.knowledge.pages import Page
 
 MAINTENANCE = "node_under_maintenance"
@@ -56,7 +56,7 @@ def _cause(
 
 
 def _quieter(cause: Finding, finding: Finding) -> bool:
-    return RANK[cause.severity] == 0 < RANK[finding.severity] and not is_end(cause)
+    return RANK[cause.severity] == 0 < RANK[finding.severity] and not is_meant(cause)
 
 
 def _chain(start: str, cause_of: Mapping[str, str]) -> list[str]:
@@ -69,14 +69,22 @@ def _chain(start: str, cause_of: Mapping[str, str]) -> list[str]:
 def root_causes(findings: Sequence[Finding], now: float | None = None) -> tuple[str, ...]:
     """Return the ids of findings that nothing explains, most likely first.
 
-    Notes are left out, but for ends that are nobody's fault: they too say why a job is over.
+    Notes are left out, but for what was meant: the end of a job says why it is over, and a cap of
+    ours why what follows from it is slow.
     """
     return tuple(root.id for root in _roots(Board(findings, now)))
 
 
 def _roots(board: Board) -> list[Finding]:
     free = (finding for finding in board.ordered if finding.explained_by is None)
-    return [finding for finding in free if finding.severity != "info" or is_end(finding)]
+    led = {finding.explained_by for finding in board.ordered}
+    return [
+        finding
+        for finding in free
+        if finding.severity != "info"
+        or is_end(finding)
+        or (is_meant(finding) and finding.id in led)
+    ]
 
 
 def incidents(

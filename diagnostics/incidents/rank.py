@@ -6,6 +6,9 @@ from diagnostics.finding import RANK, STAGES, Evidence, Finding
 from diagnostics.incidents.align import Span
 from diagnostics.incidents.training import ENDS
 
+# What this agent does to a node, and tells as a note.
+OWN = frozenset({"thermal_throttling_active"})
+
 Weight = tuple[int, int, float, int, int, float, tuple[str, ...], str]
 
 
@@ -38,6 +41,14 @@ def content(finding: Finding) -> tuple[str, ...]:
 def is_end(finding: Finding) -> bool:
     """Return whether it is an end of a job that is nobody's fault."""
     return finding.fault in ENDS and finding.stage == "training"
+
+
+def is_meant(finding: Finding) -> bool:
+    """Return whether somebody meant it: an end of a job, or a cap of our own.
+
+    That is no fault, and yet the cause of what follows from it.
+    """
+    return finding.fault in OWN or is_end(finding)
 
 
 def quote(finding: Finding) -> Evidence | None:

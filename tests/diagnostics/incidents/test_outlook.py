@@ -9,7 +9,7 @@ from diagnostics.incidents import clauses, join
 from diagnostics.incidents.clauses import said
 from diagnostics.incidents.outlook import Looked
 from diagnostics.knowledge.pages import load
-from tests.diagnostics.incidents.made import GPU, LOG, NODE, finding
+from tests.diagnostics.incidents.made import GPU, LOG, NODE, finding, roots
 
 AT = 1_796_000_000.0
 
@@ -178,6 +178,20 @@ def test_of_a_node_that_people_work_on_there_is_no_incident() -> None:
     assert ((), ("gpu_fell_off_bus",)) == (
         join.incidents(findings, "gpu-017", load(), None, now=AT),
         tuple(f.fault for f in findings if f.id in join.root_causes(findings, AT)),
+    )
+
+
+def test_a_cap_of_our_own_is_the_cause_of_slow_steps_and_no_incident() -> None:
+    """What we hold down on purpose slows its job: that is said, and nobody is called for it."""
+    held = finding("thermal_throttling_active", "info", stage="driver")
+    slow = finding("slow_step", "warning", stage="training", subject=LOG)
+    fan = finding("fan_failed", "warning", stage="driver", subject=NODE)
+
+    assert ([], [("thermal_throttling_active", GPU.name)], [], [("fan_failed", NODE.name)]) == (
+        roots(held),
+        roots(held, slow),
+        list(join.incidents(join.explain(numbered([held, slow])), None, load(), None)),
+        roots(held, slow, fan),
     )
 
 
