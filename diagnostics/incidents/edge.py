@@ -8,7 +8,7 @@ import msgspec
 # thing of it.
 # `log`: both are told by a job's own logs; `above`: and the cause first, by its line or its time.
 # `source`: both quote one log or tool.
-# `nic`: one network card: a card, a port of it, its interface; where that cannot be told, any two.
+# `nic`: one network card: a card, a port of it, its interface, where both are known to be of it.
 # `array`: the consequence quotes an array of disks, of whose kind the cause is.
 # `heard`: the node itself tells the cause, a job's log alone the consequence.
 Same = Literal[

@@ -8,6 +8,8 @@ from diagnostics.incidents.rank import quote
 
 # nvme3n1[0] nvme1n1p2 sdb1 of /proc/mdstat, and of the kernel's word of a member that failed.
 DISK = re.compile(r"\b(nvme\d{1,3}|sd[a-z]{1,2}|vd[a-z]{1,2})(?=n?\d|\b)")
+# How evidence names a card beside its subject: `pci` and `nic` hold an address of PCI.
+CARD = ("pci", "nic", "interface", "ibdev", "device")
 KIND = re.compile(r"[a-z]{2,4}")
 
 
@@ -31,12 +33,20 @@ def _one_card(cause: Finding, consequence: Finding) -> bool:
 
 
 def _names(finding: Finding) -> frozenset[str]:
-    """Return how a card is called: `mlx5_0` of `mlx5_0/1`, and its interfaces; empty for others."""
+    """Return how a card is called; empty for a finding of anything else.
+
+    `mlx5_0` of `mlx5_0/1`, `ib0` of its child `ib0.8001`, its interfaces and its PCI address, as
+    far as the subject and the evidence tell.
+    """
     subject = finding.subject
-    if subject.kind not in ("nic", "port") or ":" in subject.name:
+    if subject.kind not in ("nic", "port"):
         return frozenset()
-    told = [name for one in finding.evidence for name in one.values.get("netdevs") or ()]
-    return frozenset({subject.name.partition("/")[0], *map(str, told)})
+    values = [one.values for one in finding.evidence]
+    told = [value[name] for value in values for name in CARD if value.get(name)]
+    told += [name for value in values for name in value.get("netdevs") or ()]
+    own = subject.name.partition("/")[0]
+    bare = own if ":" in own else own.partition(".")[0]
+    return frozenset({own, bare, *map(str, told)})
 
 
 def _of_array(cause: Finding, consequence: Finding) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.network.devlink import AdapterFirmware, AdapterHealth, Reporter
-from collectors.network.ports import Ports
+from collectors.network.ports import Port, Ports
 from diagnostics.check import check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 
@@ -33,10 +33,10 @@ def adapters(seen: AdapterHealth, ports: Ports | Missing) -> Iterator[Statement]
             yield NotApplicable(why="no RDMA adapter tells devlink of its health")
         return
     listed = () if isinstance(ports, Missing) else ports.ports
-    names = {port.pci: port.device for port in listed if port.pci}
+    cards = {port.pci: port for port in listed if port.pci}
     findings = [
-        *(one for row in seen.reporters if (one := _reported(row, names.get(row.pci, row.pci)))),
-        *(_pending(row, names.get(row.pci, row.pci)) for row in seen.firmware if row.pending),
+        *(one for row in seen.reporters if (one := _reported(row, cards.get(row.pci)))),
+        *(_pending(row, cards.get(row.pci)) for row in seen.firmware if row.pending),
     ]
     yield from findings
     if not any(one.severity != "info" for one in findings):
@@ -44,7 +44,7 @@ def adapters(seen: AdapterHealth, ports: Ports | Missing) -> Iterator[Statement]
         yield Well(message=f"{count} adapters, {len(seen.reporters)} health reporters")
 
 
-def _reported(row: Reporter, name: str) -> Finding | None:
+def _reported(row: Reporter, port: Port | None) -> Finding | None:
     if row.state == HEALTHY and not (row.errors and row.name in WHOLE):
         return None
     lasting = row.state != HEALTHY
@@ -61,18 +61,24 @@ def _reported(row: Reporter, name: str) -> Finding | None:
         words,
         Evidence(
             source=f"devlink health show pci/{row.pci} reporter {row.name}",
-            values={"state": row.state, "errors": row.errors, "recoveries": row.recoveries},
+            values={
+                "state": row.state,
+                "errors": row.errors,
+                "recoveries": row.recoveries,
+                "device": port.device if port else None,
+                "netdevs": list(port.netdevs) if port else [],
+            },
         ),
         variant="reporter" if lasting else "recovered",
         confidence=0.9,
-        name=name,
+        name=port.device if port else row.pci,
         reporter=row.name,
         state=row.state,
         errors=row.errors,
     )
 
 
-def _pending(row: AdapterFirmware, name: str) -> Finding:
+def _pending(row: AdapterFirmware, port: Port | None) -> Finding:
     return found(
         "hca_firmware_pending",
         "info",
@@ -82,7 +88,7 @@ def _pending(row: AdapterFirmware, name: str) -> Finding:
             source=f"devlink dev info pci/{row.pci}",
             values={"running": row.running, "stored": row.stored, "psid": row.psid},
         ),
-        name=name,
+        name=port.device if port else row.pci,
         running=row.running,
         stored=row.stored,
     )

@@ -133,7 +133,7 @@ def counters(
         rises.name: tuple(breaches(rises, _rows(known.get(rises.name), limits), single))
         for rises in seen.ports
     }
-    findings = [*_told(over, seen), *congested(seen, known, expected, limits.over_siblings)]
+    findings = [*_told(over, seen, known), *congested(seen, known, expected, limits.over_siblings)]
     yield from findings
     if not any(finding.severity != "info" for finding in findings):
         yield Well(message=f"counters of {seen.seen} ports, read {seen.reading_s:g} s apart")
@@ -144,7 +144,9 @@ def _rows(port: Port | None, limits: CounterLimits) -> list[Row]:
     return rows(limits, pam4=lane >= PAM4_GBPS, infiniband=port is None or port.infiniband)
 
 
-def _told(over: Mapping[str, Sequence[Breach]], seen: PortCounters) -> Iterator[Finding]:
+def _told(
+    over: Mapping[str, Sequence[Breach]], seen: PortCounters, known: Mapping[str, Port]
+) -> Iterator[Finding]:
     """Yield one finding for each port and fault; one for all where three ports or more have it."""
     faults = dict.fromkeys(breach.row.fault for some in over.values() for breach in some)
     for fault in faults:
@@ -156,20 +158,21 @@ def _told(over: Mapping[str, Sequence[Breach]], seen: PortCounters) -> Iterator[
         if len(by_port) >= max(SIBLINGS, seen.seen / 2):
             yield _of_many(fault, by_port, seen)
         else:
-            yield from (_of_one(fault, name, some) for name, some in by_port.items())
+            yield from (_of_one(fault, known.get(n), n, some) for n, some in by_port.items())
 
 
 def _worst(some: Sequence[Breach]) -> Breach:
     return max(some, key=lambda breach: RANK[breach.severity])
 
 
-def _of_one(fault: str, name: str, some: Sequence[Breach]) -> Finding:
+def _of_one(fault: str, port: Port | None, name: str, some: Sequence[Breach]) -> Finding:
+    card = {"netdevs": list(port.netdevs), "pci": port.pci} if port else {}
     return found(
         fault,
         _worst(some).severity,
         Subject(kind="port", name=name),
         "port {port}: {what}",
-        *(_evidence(name, breach) for breach in some),
+        *(_evidence(name, breach, **card) for breach in some),
         confidence=0.6 if some[0].single else 0.9,
         port=name,
         what="; ".join(breach.words for breach in some),
@@ -196,10 +199,14 @@ def _of_many(fault: str, by_port: Mapping[str, Sequence[Breach]], seen: PortCoun
     )
 
 
-def _evidence(name: str, breach: Breach) -> Evidence:
+def _evidence(name: str, breach: Breach, **card: object) -> Evidence:
     device, _, port = name.rpartition("/")
     counter = breach.row.counter
     return Evidence(
         source=f"{CLASS}/{device}/ports/{port}/{FOLDERS[counter]}/{counter}",
-        values={f"rises_per_{breach.row.per}": round(breach.rate, 3), "limit": breach.row.most},
+        values={
+            f"rises_per_{breach.row.per}": round(breach.rate, 3),
+            "limit": breach.row.most,
+            **card,
+        },
     )

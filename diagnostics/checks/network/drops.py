@@ -9,7 +9,7 @@ from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.network.interfaces import Interfaces
 from collectors.network.links import LinkHistory, LinkRecord
-from collectors.network.ports import Ports
+from collectors.network.ports import Port, Ports
 from diagnostics.check import NODE
 from diagnostics.finding import Evidence, Finding, found
 
@@ -54,9 +54,10 @@ def together(links: Sequence[LinkRecord]) -> list[tuple[float, tuple[str, ...]]]
     return found
 
 
-def judge(links: Sequence[LinkRecord], most: int) -> Iterator[Finding]:
+def judge(links: Sequence[LinkRecord], ports: Ports | Missing, most: int) -> Iterator[Finding]:
     """Yield a finding for each cable that dropped *most* times or more, one for what is shared."""
     shared = together(links)
+    known = {} if isinstance(ports, Missing) else {port.name: port for port in ports.ports}
     for link in links:
         own = [
             age
@@ -64,19 +65,20 @@ def judge(links: Sequence[LinkRecord], most: int) -> Iterator[Finding]:
             if not any(link.name in names and 0 <= age - at <= TOGETHER_S for at, names in shared)
         ]
         if len(own) >= most:
-            yield _flapping(link, own)
+            yield _flapping(link, own, known.get(link.name))
     if len(shared) >= most:
         yield _together(shared)
 
 
-def _flapping(link: LinkRecord, own: Sequence[float]) -> Finding:
+def _flapping(link: LinkRecord, own: Sequence[float], port: Port | None) -> Finding:
+    card = {"netdevs": list(port.netdevs), "pci": port.pci} if port else {}
     return found(
         "ib_port_flapping" if link.kind == "port" else "nic_link_flapping",
         "warning",
         Subject(kind=link.kind, name=link.name),
         "the link of {name} went down {count} times within {hours:g} h, last {ago:g} s ago; no "
         "other link did at these times",
-        Evidence(source=SOURCE, values={"drops_s_ago": list(own), "now": link.said}),
+        Evidence(source=SOURCE, values={"drops_s_ago": list(own), "now": link.said, **card}),
         variant="watched",
         kind="event",
         count=len(own),

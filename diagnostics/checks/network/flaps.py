@@ -61,7 +61,9 @@ def link_flaps(
     told = [one for key, hits in groups.items() if (one := _judge(seen, key, hits, limits))]
     links = drops.real(history, ports, interfaces)
     names = {one.subject.name for one in told}
-    told += [one for one in drops.judge(links, limits.flaps) if one.subject.name not in names]
+    told += [
+        one for one in drops.judge(links, ports, limits.flaps) if one.subject.name not in names
+    ]
     yield from told
     if not told:
         yield Well(f"links that the kernel tells of: {len(groups)}, none of them flaps")

@@ -9,6 +9,7 @@ from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.network.interfaces import Interface, Interfaces
 from collectors.network.links import LinkHistory, LinkRecord
+from collectors.network.ports import Port, Ports
 from diagnostics.check import Limits, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Well, found
 
@@ -30,7 +31,10 @@ class InterfaceLimits(Limits, frozen=True, kw_only=True):
     proved="recorded",
 )
 def interfaces(
-    seen: Interfaces, history: LinkHistory | Missing, limits: InterfaceLimits
+    seen: Interfaces,
+    history: LinkHistory | Missing,
+    ports: Ports | Missing,
+    limits: InterfaceLimits,
 ) -> Iterator[Statement]:
     """Each interface with an address, in a bond or with a role has a carrier.
 
@@ -43,12 +47,15 @@ def interfaces(
     if not used:
         yield NotApplicable(why="no physical interface has an address or a role or is in a bond")
         return
+    listed = () if isinstance(ports, Missing) else ports.ports
+    below = {name: port for port in listed for name in port.netdevs}
     for one in used:
+        port = below.get(one.name)
         record = None if isinstance(history, Missing) else history.of(one.name)
         if not one.running:
-            yield _no_carrier(one, record)
+            yield _no_carrier(one, record, port)
         elif record and record.drops and record.up and record.for_s < limits.settle_s:
-            yield _settling(one, record, limits)
+            yield _settling(one, record, port, limits)
         elif fast := _faster(one, used):
             yield _slow(one, fast)
     carried = sum(one.running for one in used)
@@ -70,7 +77,11 @@ def _use(one: Interface) -> str:
     )
 
 
-def _no_carrier(one: Interface, record: LinkRecord | None) -> Finding:
+def _card(port: Port | None) -> dict[str, str | None]:
+    return {"pci": port.pci, "device": port.device} if port else {}
+
+
+def _no_carrier(one: Interface, record: LinkRecord | None, port: Port | None) -> Finding:
     went = record is not None and bool(record.drops) and not record.up
     return found(
         "ipoib_down" if one.infiniband else "nic_link_down",
@@ -78,7 +89,10 @@ def _no_carrier(one: Interface, record: LinkRecord | None) -> Finding:
         Subject(kind="nic", name=one.name),
         "interface {name} is switched on and has no carrier; it {use}"
         + (" and had one until {ago:g} s ago" if went else ""),
-        Evidence(source=f"/sys/class/net/{one.name}", values={"up": True, "running": False}),
+        Evidence(
+            source=f"/sys/class/net/{one.name}",
+            values={"up": True, "running": False, **_card(port)},
+        ),
         variant="went" if went else "",
         name=one.name,
         use=_use(one),
@@ -86,7 +100,9 @@ def _no_carrier(one: Interface, record: LinkRecord | None) -> Finding:
     )
 
 
-def _settling(one: Interface, record: LinkRecord, limits: InterfaceLimits) -> Finding:
+def _settling(
+    one: Interface, record: LinkRecord, port: Port | None, limits: InterfaceLimits
+) -> Finding:
     return found(
         "ipoib_down" if one.infiniband else "nic_link_down",
         "warning",
@@ -95,7 +111,7 @@ def _settling(one: Interface, record: LinkRecord, limits: InterfaceLimits) -> Fi
         "it has had it for {settle:g} s",
         Evidence(
             source=f"/sys/class/net/{one.name}",
-            values={"up": True, "running": True, "outage_s": record.outage_s},
+            values={"up": True, "running": True, "outage_s": record.outage_s, **_card(port)},
         ),
         variant="settling",
         name=one.name,

@@ -212,5 +212,6 @@ def _evidence(port: Port) -> Evidence:
             "lid": port.lid,
             "sm_lid": port.sm_lid,
             "netdevs": list(port.netdevs),
+            "pci": port.pci,
         },
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from collectors.facts.subject import Subject
-from diagnostics.finding import Evidence
+from diagnostics.finding import Evidence, Finding, Severity
 from diagnostics.incidents.declared import EdgesError, parse
 from diagnostics.incidents.edge import Edge
 from tests.diagnostics.incidents.made import GPU, LOG, NODE, finding, roots
@@ -164,3 +164,65 @@ def test_one_event_that_two_tell_is_joined_whoever_is_first() -> None:
     ]
 
     assert [1, 1, 2] == [len(roots(module, one)) for one in checks]
+
+
+def port(name: str, fault: str, severity: Severity = "critical", **values: object) -> Finding:
+    """Return what is told of a port or card, with what its evidence names."""
+    kind = "port" if "/" in name else "nic"
+    told = Evidence(source="sysfs", values=dict(values))
+    return finding(fault, severity, told, subject=Subject(kind=kind, name=name), stage="network")
+
+
+FATAL = port("0000:18:00.0", "ib_hca_fatal", device="mlx5_0", netdevs=["ib0"])
+
+
+@pytest.mark.parametrize(
+    ("cause", "same", "other"),
+    [
+        (
+            FATAL,
+            port("mlx5_0/1", "ib_port_down", pci="0000:18:00.0"),
+            port("mlx5_1/1", "ib_port_down", pci="0000:2a:00.0"),
+        ),
+        (
+            port("0000:18:00.0", "ib_hca_fatal", nic="0000:18:00.0"),
+            port("ens8f0", "nic_link_down", "warning", pci="0000:18:00.0"),
+            port("ens9f0", "nic_link_down", "warning", pci="0000:2a:00.0"),
+        ),
+        (
+            FATAL,
+            port("ib0", "nic_errors_rate", "warning"),
+            port("ib1", "nic_errors_rate", "warning"),
+        ),
+        (
+            port("ens8f0", "ib_cable_overheat", "warning"),
+            port("mlx5_8/1", "ib_port_flapping", "warning", netdevs=["ens8f0"]),
+            port("mlx5_9/1", "ib_port_flapping", "warning", netdevs=["ens9f0"]),
+        ),
+        (
+            port("mlx5_0/1", "ib_port_down", netdevs=["ib0"]),
+            port("ib0.8001", "ipoib_down", "warning"),
+            port("ib1.8001", "ipoib_down", "warning"),
+        ),
+        (
+            port("ens8f0", "nic_errors_rate", "warning"),
+            port("mlx5_8/1", "ib_transport_errors", "warning", netdevs=["ens8f0"]),
+            port("mlx5_9/1", "ib_transport_errors", "warning", netdevs=["ens9f0"]),
+        ),
+        (
+            port("ens8f0", "roce_pfc_storm", "warning"),
+            port("ens8f0", "roce_congestion", "warning"),
+            port("ens9f0", "roce_congestion", "warning"),
+        ),
+    ],
+    ids=[
+        *("an adapter and its port", "an adapter and its interface", "an adapter and its errors"),
+        *("a module and its port", "a port and its child interface"),
+        *("a card's drops and its retries", "a card's pauses and its own drops"),
+    ],
+)
+def test_a_card_explains_what_is_its_own(cause: Finding, same: Finding, other: Finding) -> None:
+    """A port, a card and an interface are joined where they are one card, and no other one's."""
+    expected = {(one.fault, one.subject.name) for one in (cause, other)}
+
+    assert expected == set(roots(cause, same, other))
