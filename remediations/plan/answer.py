@@ -19,9 +19,9 @@ def answer(
     verify: tuple[str, ...],
     risk: str,
 ) -> Action:
-    """Return what *remedy* would do about *incident*; the root's check is run again, too.
+    """Return what *remedy* would do about *incident*; *verify* must be seen well afterwards.
 
-    What only takes the node out repairs nothing: it has nothing to *verify* but its own steps.
+    What only takes the node out repairs nothing: it has nothing to verify but its own steps.
     """
     fault = named(root.fault)
     subject = f"{root.subject.kind} {root.subject.name}"
@@ -34,7 +34,7 @@ def answer(
         serial=root.subject.serial,
         signature=fault,
         steps=steps,
-        verify=tuple(dict.fromkeys((root.check, *verify))) if verify else (),
+        verify=verify,
         risk=risk,
     )
 

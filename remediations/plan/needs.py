@@ -70,6 +70,17 @@ def repairs(situation: Situation, root: Finding) -> tuple[Repair, ...]:
 
 
 def fit(situation: Situation) -> bool:
-    """Return whether no incident stands but of what jobs did themselves."""
-    roots = (situation.finding(incident.root) for incident in situation.incidents)
-    return all(root is not None and root.stage == "training" for root in roots)
+    """Return whether no incident stands but of what jobs did themselves, or what is repaired.
+
+    A line of before a reset stands in the kernel's log until the next boot; the driver's own word
+    that the GPU needs nothing is newer.
+    """
+    roots = [situation.finding(incident.root) for incident in situation.incidents]
+    return all(root is not None and _over(situation, root) for root in roots)
+
+
+def _over(situation: Situation, root: Finding) -> bool:
+    if root.stage == "training":
+        return True
+    advised = recovery.advice(root, situation.findings)
+    return advised is not None and (advised.action, advised.by) == ("none", "driver")

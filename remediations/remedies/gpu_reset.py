@@ -23,7 +23,7 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         says = f"nvidia-smi -i {root.subject.name} --gpu-reset"
     else:
         return None
-    step = Step(verb="gpu_reset", args={"gpus": gpus}, says=says, done="gpu_reset_state")
+    step = Step(verb="gpu_reset", args={"gpus": gpus}, says=says, done="gpus_were_reset")
     return answer("gpu.reset", situation, incident, root, (step,), verify=GPUS, risk=RISK)
 
 

@@ -6,7 +6,7 @@ from remediations.plan.actions import Action, Remedy, Situation, Step
 from remediations.plan.answer import answer, reason
 from remediations.plan.needs import repairs
 from remediations.plan.scheduler import out
-from remediations.remedies.checks import NODE
+from remediations.remedies.checks import BOOTED
 
 RISK = "whatever runs on the node outside of Slurm ends; it may not come back by itself"
 
@@ -23,9 +23,9 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         verb="slurm_reboot",
         args={"reason": why},
         says=f'scontrol reboot ASAP nextstate=DOWN reason="{why}" {slurm.name}',
-        done="boot_id",
+        done="rebooted",
     )
-    return answer("slurm.reboot", situation, incident, root, (step,), verify=NODE, risk=RISK)
+    return answer("slurm.reboot", situation, incident, root, (step,), verify=BOOTED, risk=RISK)
 
 
 REMEDY = Remedy(

@@ -11,6 +11,8 @@ from remediations.plan.trusted import trusted, untrusted
 LEAST_SURE = 0.8
 # The walk comes every 30 s; what a check was shown may be a few periods old, and no more.
 OLDEST_S = 120.0
+# Who cannot see the kernel's log does not know that a node is well.
+KERNEL = "driver.kernel_log"
 # What must not be disturbed while a job or a process may still use a GPU.
 NEEDS_JOBS = frozenset(
     {
@@ -70,7 +72,7 @@ def _lacking(action: Action, remedy: Remedy, situation: Situation) -> Iterator[s
     if remedy.name in NEEDS_HOLDERS and situation.holders is None:
         yield "who has the GPUs open"
     root = _root(action, situation)
-    rests_on = action.verify if remedy.about == "node" else (root.check,) if root else ()
+    rests_on = (*action.verify, KERNEL) if remedy.about == "node" else (root.check,) if root else ()
     blind = [name for name in rests_on if name in situation.blind]
     if blind:
         yield f"what {blind[0]} would say"

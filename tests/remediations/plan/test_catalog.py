@@ -52,5 +52,5 @@ def test_the_faults_that_are_answered_are_known() -> None:
 
 def test_the_checks_that_verify_are_checks() -> None:
     """A name that is none would be seen well by nobody, and missed by nobody."""
-    named = {*checks.GPUS, *checks.NODE, *checks.SCHEDULER}
+    named = {*checks.GPUS, *checks.NODE, *checks.BOOTED}
     assert set() == named - {check.name for check in WALK}
