@@ -31,6 +31,7 @@ class Keeping:
     """The state of one daemon; made before the loop runs, because it reads files."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.state, self._damage = state.read(folder)
         self.ended_before: str | None = None
         self._ended = _ended(folder)

@@ -14,6 +14,7 @@ from agent.daemon.past import KeptPast
 from agent.settings.load import Settings
 from collectors.catalog import Source
 from collectors.node.protocol import Node
+from remediations.act.hand import SOCKET
 
 if TYPE_CHECKING:
     # It brings aiohttp, 15 MiB that a node without aggregator does not pay for.
@@ -24,7 +25,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What a daemon is given: `read` reads the settings anew, and raises Mistake.
 
     `listening` is the local socket, `group` the id of the users who may see all. `reporting` makes
-    what tells the aggregator. `past` is what this node had, `alarm` rings where a link changes.
+    what tells the aggregator. `past` is what this node had, `alarm` rings where a link changes,
+    `actor` is the socket of the only hand.
     """
 
     node: Node
@@ -40,3 +42,4 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     reporting: "Reporting | None" = None
     past: KeptPast | None = None
     alarm: Alarm | None = None
+    actor: str = SOCKET

@@ -11,6 +11,7 @@ from agent import BUILD
 from agent.cli.errors import Mistake
 from agent.daemon.enrolment import Enrolment
 from agent.daemon.inventory import Inventory
+from agent.daemon.leasing import FleetLeases
 from agent.daemon.log import Log
 from agent.daemon.walker import Walk
 from agent.outbox import reports
@@ -22,6 +23,7 @@ from agent.settings.load import Report
 from aggregator.wire import Asks, Receipt
 from collectors.node.protocol import Node
 from diagnostics.document import plain
+from remediations.plan.actions import Fleet
 
 HEARTBEAT_S = 30.0
 SNAPSHOT_S = 300.0
@@ -38,7 +40,7 @@ class Reporting:
         self._log = log
         limits = Limits(disk=settings.spool_mib * MIB)
         self._spool = Spool(Disk(folder / "spool"), limits=limits, say=self._spooling)
-        tls = _tls(settings)
+        self._tls = tls = _tls(settings)
         self.enrolment = Enrolment(settings, folder, log, tls)
         self._sender = Sender(
             self._spool,
@@ -178,6 +180,22 @@ class Reporting:
             "most_bytes": self._settings.spool_mib * MIB,
             "lost": spool.lost,
         }
+
+    def fleet(self) -> FleetLeases:
+        """Return who asks the aggregator for leave, with this node's credential."""
+        return FleetLeases(
+            f"{self._settings.aggregator}",
+            lambda: self._about.node if self._about else "unknown",
+            lambda: self.enrolment.credential,
+            self._tls,
+        )
+
+    def heard(self) -> Fleet | None:
+        """Return when the aggregator was heard, and whether it stops all acting."""
+        last = self._sender.last_accepted
+        if last is None:
+            return None
+        return Fleet(heard_s_ago=max(self._node.monotonic() - last, 0.0), paused=self.paused)
 
     async def close(self) -> None:
         """Leave the spool as it is to be found."""

@@ -9,6 +9,7 @@ from functools import partial
 
 from agent import BUILD
 from agent.daemon import inventory, metrics
+from agent.daemon.acting import remedying
 from agent.daemon.driver_change import DriverChange
 from agent.daemon.endpoint import Endpoint
 from agent.daemon.exporter import Exporter
@@ -26,6 +27,7 @@ from agent.daemon.supervise import supervise
 from agent.daemon.walker import Walk, Walker
 from aggregator.wire import Receipt
 from collectors.catalog import Source
+from collectors.facts.observation import Missing, Observation
 from remediations.act import hand
 
 END_S = 4.0
@@ -49,7 +51,7 @@ class Service:
             parts.reporting.ask_of(self._probing.asks, self._heard)
         self._heat = Heat(
             parts.node,
-            lambda shape: self._sampler.newest(shape),
+            self._newest,
             hand.ActorHand(hand.SOCKET),
             parts.log,
             PACE,
@@ -57,9 +59,13 @@ class Service:
         self._sampler = Sampler(
             parts.node, self._sources(), self._reloading.wanted, parts.log, parts.chance
         )
+        self._acting = remedying(parts, self._sampler.newest)
         self._standing = Standing(
             parts, self._sampler, self._reloading, self._releasing, self._housekeeping
         )
+
+    def _newest(self, shape: type[Observation]) -> Observation | Missing:
+        return self._sampler.newest(shape)
 
     def _sources(self) -> tuple[Source, ...]:
         sources = self._heat.behind(self._probing.behind(self._parts.sources))
@@ -103,6 +109,7 @@ class Service:
             ("socket", Endpoint(self._standing, parts.listening, parts.group).run),
             ("settings", self._reloading.run),
             ("housekeeping", self._housekeeping.run),
+            ("acting", self._acting.run),
             ("heat", self._heat.run),
             ("driver", DriverChange(parts.node, look, self._releasing, parts.log).run),
         ]
@@ -126,6 +133,7 @@ class Service:
             parts.chance,
             past=parts.past,
             alarm=parts.alarm,
+            acting=lambda: self._acting.now,
         )
 
     async def _begin(self) -> None:
@@ -146,6 +154,7 @@ class Service:
                 await self._parts.node.close()
                 if self._parts.reporting is not None:
                     await self._parts.reporting.close()
+        self._acting.close()
         self._parts.keeping.end()
         self._notify.close()
 
@@ -153,6 +162,7 @@ class Service:
         """Take a finished walk: remember, tell, and only then say that we live."""
         now = self._standing
         now.walk = kept = self._parts.keeping.walked(walk)
+        self._acting.walked(kept)
         newest = self._sampler.newest
         if self._parts.past is not None:
             self._parts.past.learn(newest, walk.ended, self._parts.node.now())

@@ -9,7 +9,7 @@ from agent.daemon.alarm import Alarm
 from agent.daemon.past import KeptPast
 from agent.daemon.sampler import Sampler, Shape
 from agent.settings.load import Settings
-from agent.walk.report import aged, build
+from agent.walk.report import aged, build, stands
 from agent.walk.walk import Selection, walk
 from collectors.catalog import Source
 from collectors.jobs.expected import Expected
@@ -24,6 +24,8 @@ from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.document import Document
 from diagnostics.finding import STAGES
+from remediations.plan.situation import NOBODY, Acting
+from remediations.plan.standing import Standing
 
 # Agents that were started together must not all walk, and report, in one second.
 JITTER = 0.1
@@ -39,13 +41,15 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
     """One finished walk: its document, when it ended, how old each check's observations were.
 
     `ended` is the node's monotonic clock, `ages_s` is by check. `stages_s` is by stage, of what is
-    looked at for each walk, and not of what has a longer period of its own.
+    looked at for each walk, and not of what has a longer period of its own. `standing` is how the
+    node stands with those who use it.
     """
 
     document: Document
     ended: float
     ages_s: Mapping[str, float]
     stages_s: Mapping[str, float] = {}
+    standing: Standing = Standing()
 
 
 class Walker:
@@ -61,6 +65,7 @@ class Walker:
         *,
         past: KeptPast | None = None,
         alarm: Alarm | None = None,
+        acting: Callable[[], Acting] = lambda: NOBODY,
     ) -> None:
         self._node = node
         self._alarm = alarm
@@ -69,6 +74,7 @@ class Walker:
         self._settings = settings
         self._finished = finished
         self._chance = chance
+        self._acting = acting
 
     async def run(self) -> None:
         """Walk when every source was looked at once, and then in the settings' period.
@@ -112,9 +118,20 @@ class Walker:
         )
         ages = self._ages()
         ended = self._node.monotonic()
-        document = build(walked, identity, started=started, seconds=ended - began, strict=False)
+        document = build(
+            walked,
+            identity,
+            started=started,
+            seconds=ended - began,
+            strict=False,
+            acting=self._acting(),
+        )
         return Walk(
-            document=aged(document, ages), ended=ended, ages_s=ages, stages_s=self._stages()
+            document=aged(document, ages),
+            ended=ended,
+            ages_s=ages,
+            stages_s=self._stages(),
+            standing=stands(walked),
         )
 
     def _sources(self, *, probes: bool) -> dict[Shape, Source]:

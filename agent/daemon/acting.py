@@ -1,0 +1,264 @@
+"""Acting: after each walk what was decided is done, one action at a time, by the actor alone.
+
+Without an actor, or without a policy of root's, nothing is done, and the plan says so. At start,
+and whenever the actor has one open, an action is finished first.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from agent.bundle import SHAPES, parts
+from agent.daemon.log import Log
+from agent.daemon.parts import Parts
+from agent.daemon.walker import Walk
+from agent.outbox.worker import Worker
+from collectors.facts.observation import Missing, Observation
+from collectors.helpers.children.loop import Refused
+from collectors.node.protocol import Node
+from diagnostics.document import Document
+from remediations.act.audit import Send, Trail
+from remediations.act.evidence import Bundles
+from remediations.act.execute import execute
+from remediations.act.hand import ActorHand, Done, Hand, Objection
+from remediations.act.means import Ended, Lease, Leases, Means, Refusal
+from remediations.act.recover import recover
+from remediations.actor import trust
+from remediations.plan.actions import Action, Decision, Fleet, Past, Remedy, Situation
+from remediations.plan.catalog import REMEDIES
+from remediations.plan.decide import decide
+from remediations.plan.situation import Acting, situation
+from remediations.policy import PATH, Policy
+
+# A check that is passed over an older observation than the act proves nothing.
+PASSED = ("ok", "not_applicable")
+LEASE_S = 600.0
+Newest = Callable[[type[Observation]], Observation | Missing]
+
+
+class NoFleet:
+    """Stands where no aggregator is named: nobody gives leave."""
+
+    async def ask(self, action: Action, remedy: Remedy) -> Lease | Refusal:
+        """Refuse."""
+        del action, remedy
+        return Refusal("no aggregator is named, and without a lease nothing is taken away")
+
+    async def give_back(self, lease: str) -> None:
+        """Do nothing."""
+
+
+class Checking:
+    """Whether a node passes, by walks over what was looked at after it was first asked.
+
+    It is asked when all steps are done: what was seen before says nothing of them.
+    """
+
+    def __init__(self, clock: Callable[[], float], walk: Callable[[], Walk | None]) -> None:
+        self._clock = clock
+        self._walk = walk
+        self._since: float | None = None
+
+    async def against(self, names: Sequence[str]) -> str | None:
+        """Return what speaks against the node, in words."""
+        if self._since is None:
+            self._since = self._clock()
+        walk = self._walk()
+        if walk is None:
+            return "no walk was made yet"
+        lines = {one.check: one for stage in walk.document.stages for one in stage.checks}
+        for name in names:
+            line = lines.get(name)
+            if line is None:
+                return f"{name} was not run"
+            if walk.ended - walk.ages_s.get(name, 0.0) <= self._since:
+                return f"{name} was not looked at since"
+            if line.verdict not in PASSED:
+                return f"{name} is {line.verdict}: {line.message or 'no word of it'}"
+        return None
+
+
+class Heard(Protocol):
+    """What is known of the aggregator."""
+
+    def __call__(self) -> Fleet | None:
+        """Return it; None where none is named, or none was heard yet."""
+        ...
+
+
+class Remedying:
+    """The service; `now` is what the next walk's plan rests on."""
+
+    def __init__(  # noqa: PLR0913 - each is a part of the world that a test stands in for
+        self,
+        node: Node,
+        hand: Hand,
+        folder: Path,
+        log: Log,
+        newest: Newest,
+        *,
+        leases: Leases | None = None,
+        send: Send | None = None,
+        heard: Heard = lambda: None,
+        policy: str = PATH,
+        rehearsal: bool = False,
+        hands: Mapping[str, Hand] | None = None,
+    ) -> None:
+        self._node, self._hand, self._log, self._newest = node, hand, log, newest
+        self._leases = leases or NoFleet()
+        self._heard = heard
+        self._path = policy
+        self._rehearsal = rehearsal
+        self._hands = hands or {}
+        self._worker = Worker("acting")
+        self._bundles = Bundles(folder / "bundles")
+        self._trail = Trail(folder, self._name, self._worker.ask, send)
+        self._walked = asyncio.Event()
+        self._walk: Walk | None = None
+        self._since: dict[str, tuple[float, int]] = {}
+        self._clear_since: float | None = None
+        self.now = Acting(rehearsal=rehearsal)
+        self.problem: str | None = None
+
+    def _name(self) -> str:
+        return (self._walk.document.node if self._walk else None) or "unknown"
+
+    def walked(self, walk: Walk) -> None:
+        """Take a finished walk; returns at once."""
+        self._walk = walk
+        names = {incident.fingerprint for incident in walk.document.incidents}
+        at = walk.ended
+        known = {name: self._since.get(name, (at, 0)) for name in names}
+        self._since = {name: (since, walks + 1) for name, (since, walks) in known.items()}
+        if names:
+            self._clear_since = None
+        elif self._clear_since is None:
+            self._clear_since = at
+        self._walked.set()
+
+    async def run(self) -> None:
+        """Decide after each walk, and do what acts, for ever."""
+        while True:
+            await self._walked.wait()
+            self._walked.clear()
+            await self.round()
+
+    async def round(self) -> Ended | None:
+        """Look at policy, actor and fleet; finish what is open, or do the one thing that acts."""
+        state = await self._look()
+        if state is None or self._walk is None:
+            return None
+        if state["open"]:
+            for ended in await recover(REMEDIES, self._means()) or []:
+                self._log.warning("action_finished", outcome=ended.outcome, said=ended.reason)
+            return None
+        rests_on = self._situation(self._walk)
+        decided = next((one for one in decide(rests_on) if _acts(one)), None)
+        return None if decided is None else await self._act(decided.action, rests_on)
+
+    async def _act(self, action: Action, rests_on: Situation) -> Ended:
+        self._log.warning("action", remedy=action.remedy, subject=action.subject)
+        remedy = REMEDIES[action.remedy]
+        ended = await execute(action, remedy, rests_on.boot_id or "", self._means())
+        said = {"remedy": action.remedy, "outcome": ended.outcome, "said": ended.reason}
+        self._log.warning("action_ended", **said)
+        return ended
+
+    async def _look(self) -> dict[str, Any] | None:
+        """Ask policy and actor anew; return the actor's state, None where there is none."""
+        try:
+            policy = await self._worker.ask(lambda: trust.policy(self._path))
+            self.problem = None
+        except Refused as no:
+            policy, self.problem = Policy(), no.detail
+        answer = await self._hand.ask("state", {})
+        state: dict[str, Any] | None = answer.value if isinstance(answer, Done) else None
+        if isinstance(answer, Objection) and any(mode == "act" for mode in policy.mode.values()):
+            self.problem = answer.why
+        at = self._node.monotonic()
+        self.now = Acting(
+            policy=policy,
+            actor=state is not None,
+            open_action=_open(state),
+            history=_history(state),
+            fleet=self._heard(),
+            seen_s={name: at - since for name, (since, _) in self._since.items()},
+            walks={name: walks for name, (_, walks) in self._since.items()},
+            clear_s=None if self._clear_since is None else at - self._clear_since,
+            rehearsal=self._rehearsal,
+        )
+        return state
+
+    def _situation(self, walk: Walk) -> Situation:
+        return situation(walk.document, walk.standing, self.now, now=self._node.now())
+
+    def _means(self) -> Means:
+        checking = Checking(self._node.monotonic, lambda: self._walk)
+        return Means(
+            actor=self._hand,
+            leases=self._leases,
+            audit=self._trail,
+            save=self._save,
+            check=checking.against,
+            sleep=self._node.sleep,
+            now=self._node.monotonic,
+            hands=self._hands,
+        )
+
+    async def _save(self, action: Action) -> str | None:
+        """Save what the last walk and the newest observations say of its incident."""
+        walk = self._walk
+        found = _incident(walk.document, action) if walk else None
+        if walk is None or found is None:
+            return None if action.incident is None else "its incident is over"
+        seen = [self._newest(shape) for shape in SHAPES]
+        name = f"{action.incident}-{action.remedy.replace('.', '-')}"
+        try:
+            whole = list(parts(walk.document, found, seen))
+            await self._worker.ask(lambda: self._bundles.save(name, whole))
+        except OSError as problem:
+            return str(problem.strerror or problem)
+        return None
+
+    def close(self) -> None:
+        """Let go of the thread; what is open is finished by the next start."""
+        self._worker.end()
+
+
+def remedying(parts: Parts, newest: Newest) -> Remedying:
+    """Return the service of a daemon that is made of *parts*."""
+    fleet = parts.reporting.fleet() if parts.reporting is not None else None
+    return Remedying(
+        parts.node,
+        ActorHand(parts.actor),
+        parts.keeping.folder,
+        parts.log,
+        newest,
+        leases=fleet,
+        send=fleet.tell if fleet is not None else None,
+        heard=parts.reporting.heard if parts.reporting is not None else lambda: None,
+    )
+
+
+def _acts(decision: Decision) -> bool:
+    return decision.verdict == "acts" and bool(decision.action.steps)
+
+
+def _incident(document: Document, action: Action) -> Any:  # noqa: ANN401 - Incident or None
+    return next((one for one in document.incidents if one.fingerprint == action.incident), None)
+
+
+def _open(state: Mapping[str, Any] | None) -> str | None:
+    return next((f"{one['remedy']}" for one in state["open"]), None) if state else None
+
+
+def _history(state: Mapping[str, Any] | None) -> tuple[Past, ...]:
+    """Return what the actor did; what changed nothing does not count against another try."""
+    past = [one for one in state["history"] if one["touched"]] if state else []
+    return tuple(msgspec.convert({k: one[k] for k in KEPT}, Past) for one in past)
+
+
+KEPT = ("key", "remedy", "serial", "at", "outcome")
