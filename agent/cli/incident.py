@@ -29,10 +29,22 @@ def find(name: str, replay: str | None, path: str) -> Found:
     for incident in document.incidents:
         if name in (incident.id, incident.fingerprint):
             return Found(document=document, incident=incident)
+    over = None if replay else _over(name, path)
+    if over is not None:
+        return Found(document=over, incident=over.incidents[0])
     known = ", ".join(f"{one.id} ({one.fingerprint})" for one in document.incidents[:8])
     where = replay or document.node or "this node"
     hint = f"there is {known}" if known else "there is none: gpudiag run looks anew"
     raise Mistake(f"{where} has no incident {name}", hint)
+
+
+def _over(name: str, path: str) -> Document | None:
+    """Return what the agent told last of an incident that is over, None where it keeps none."""
+    try:
+        said = ask({"ask": "incident", "incident": name}, path=path, deadline_s=DEADLINE_S)
+    except (Unanswered, Refused):
+        return None
+    return msgspec.convert(said, Document)
 
 
 def acknowledged(found: Found, path: str) -> Found:

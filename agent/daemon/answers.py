@@ -12,15 +12,17 @@ from agent.daemon.sampler import SourceState
 from agent.daemon.view import Owners, restricted
 from agent.daemon.walker import Walk
 from collectors.facts.observation import Observation
-from diagnostics.document import plain
+from diagnostics.document import Document, plain
 from diagnostics.incidents.life import Life
+from remediations.plan.situation import Acting
 
 SCHEMA = "gpudiag.status/1"
 # By INTERFACES: what is older takes no node out.
 HOOK_FRESH_S = 60.0
 LONGEST_RELEASE_S = 24 * 3600.0
 MOST_NAMES = 64
-ANSWERED = "status, hook, release-gpus, observations and acknowledge"
+TOLD = ("fleet", "maintenance", "kubernetes", "seen_s", "walks", "clear_s")
+ANSWERED = "status, hook, release-gpus, observations, incident, acknowledge and acting"
 
 
 class Refused(Exception):  # noqa: N818 - reads as a sentence where it is raised
@@ -99,8 +101,16 @@ class Daemon(Protocol):
         """Return the newest observation of that name with its age; None where there is none."""
         ...
 
+    def story(self, name: str) -> Document | None:
+        """Return what was told last of an incident that is over; None where none is kept."""
+        ...
+
     def acknowledge(self, name: str) -> Life | None:
         """Note that a person knows of an incident; None where none has this fingerprint."""
+        ...
+
+    def acting(self) -> Acting:
+        """Return what the plan of the last walk rested on beside it."""
         ...
 
 
@@ -115,8 +125,12 @@ async def answer(daemon: Daemon, peer: Peer, question: Mapping[str, Any]) -> Any
             return await _release(daemon, peer, question.get("seconds"))
         case "observations":
             return observations(daemon, peer, question.get("names"))
+        case "incident":
+            return incident(daemon, peer, question.get("incident"))
         case "acknowledge":
             return acknowledge(daemon, peer, question.get("incident"))
+        case "acting":
+            return acting(daemon, peer)
     raise Refused(f"no such question: {ANSWERED} are answered")
 
 
@@ -198,6 +212,17 @@ def observations(daemon: Daemon, peer: Peer, names: object) -> dict[str, Any]:
     }
 
 
+def incident(daemon: Daemon, peer: Peer, name: object) -> dict[str, Any]:
+    """Return the diagnosis that told an incident last which is over, as this peer may see it."""
+    told = daemon.story(str(name))
+    seen = {} if told is None else plain(told)
+    if told is not None and not peer.trusted:
+        seen = restricted(seen, peer.uid, daemon.owners())
+    if not seen.get("incidents"):
+        raise Refused(f"the agent knows no incident {str(name)[:40]}")
+    return seen
+
+
 def acknowledge(daemon: Daemon, peer: Peer, name: object) -> Life:
     """Return the life of an incident that a person knows of from now on."""
     if not peer.trusted:
@@ -206,3 +231,11 @@ def acknowledge(daemon: Daemon, peer: Peer, name: object) -> Life:
     if life is None:
         raise Refused(f"the agent knows no incident {str(name)[:40]}")
     return life
+
+
+def acting(daemon: Daemon, peer: Peer) -> dict[str, Any]:
+    """Return what a plan rests on and only the agent knows: since when, and the fleet's word."""
+    if not peer.trusted:
+        raise Refused("only root and the group gpudiag may ask what the agent would do")
+    now = daemon.acting()
+    return {name: getattr(now, name) for name in TOLD}

@@ -9,6 +9,7 @@ import msgspec
 from agent.daemon import state
 from agent.daemon.evidence import Evidence
 from agent.daemon.state import State, Writer
+from agent.daemon.stories import Stories
 from agent.daemon.walker import Walk
 from agent.walk.report import iso
 from collectors.facts.subject import Subject
@@ -37,11 +38,13 @@ class Keeping:
         self._ended = _ended(folder)
         self._writer = Writer(folder)
         self._evidence = Evidence(folder)
+        self._stories = Stories(folder)
 
     @property
     def problem(self) -> str | None:
         """Return what is wrong with the file, or was at start."""
-        return self._writer.problem or self._evidence.problem or self._damage
+        own = self._writer.problem or self._evidence.problem or self._damage
+        return own or self._stories.problem
 
     def begin(self, boot_id: str | None) -> str | None:
         """Begin a run in this boot; return how the one before ended, if not in order."""
@@ -68,6 +71,7 @@ class Keeping:
         )
         incidents = tuple(_living(one, lives.get(one.fingerprint)) for one in document.incidents)
         replaced = msgspec.structs.replace(document, incidents=incidents)
+        self._stories.walked(replaced, lives)
         return msgspec.structs.replace(walk, document=replaced)
 
     def acknowledge(self, name: str) -> Life | None:
@@ -81,6 +85,11 @@ class Keeping:
         )
         return told
 
+    def story(self, name: str) -> Document | None:
+        """Return what was told last of an incident that is over; None where none is kept."""
+        life = self.state.incidents.get(name)
+        return None if life is None else self._stories.of(name, life)
+
     def release(self, until: float) -> None:
         """Remember until when the driver is not to be opened; 0 for no such time."""
         self._put(msgspec.structs.replace(self.state, released_until=until))
@@ -91,12 +100,14 @@ class Keeping:
 
     def end(self) -> None:
         """Say that this run ends in order."""
+        self._stories.end(self.state.incidents)
         self._put(msgspec.structs.replace(self.state, running=False))
 
     def close(self, patience_s: float = 0.5) -> bool:
         """Write what waits; return whether that was done in time. Not for the loop: it waits."""
         # Each has its time: a disk that hangs holds up the end no longer than that.
-        return self._evidence.close(patience_s) & self._writer.close(patience_s)
+        kept = self._evidence.close(patience_s) & self._stories.close(patience_s)
+        return kept & self._writer.close(patience_s)
 
     def _put(self, changed: State) -> None:
         self.state = changed

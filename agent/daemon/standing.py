@@ -1,6 +1,7 @@
 """How node and daemon stand now: what the socket, the metrics and the reports are made of."""
 
 import os
+from collections.abc import Callable
 
 from agent import BUILD
 from agent.daemon import gpus, view
@@ -17,7 +18,9 @@ from collectors.facts.observation import Missing, Observation
 from collectors.gpu.health import GpuHealth
 from collectors.gpu.nvml import GpuSnapshot
 from collectors.host.holders import GpuHolders
+from diagnostics.document import Document
 from diagnostics.incidents.life import Life
+from remediations.plan.situation import NOBODY, Acting
 
 
 class Standing:
@@ -39,6 +42,7 @@ class Standing:
         self._reloading = reloading
         self._releasing = releasing
         self._housekeeping = housekeeping
+        self.acts: Callable[[], Acting] = lambda: NOBODY
 
     def up_s(self) -> float:
         """Return how long ago the daemon began."""
@@ -102,6 +106,14 @@ class Standing:
     def acknowledge(self, name: str) -> Life | None:
         """Note that a person knows of an incident; None where none has this fingerprint."""
         return self._parts.keeping.acknowledge(name)
+
+    def story(self, name: str) -> Document | None:
+        """Return what was told last of an incident that is over; None where none is kept."""
+        return self._parts.keeping.story(name)
+
+    def acting(self) -> Acting:
+        """Return what the plan of the last walk rested on beside it."""
+        return self.acts()
 
     def newest(self, name: str) -> tuple[Observation, float] | None:
         """Return the newest observation of that name with its age; None where there is none."""

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 
 from agent.daemon.walker import Walk
-from diagnostics.document import CheckLine, Document, StageReport
-from diagnostics.finding import STAGES
+from collectors.facts.subject import Subject
+from diagnostics.document import CheckLine, Document, Incident, StageReport
+from diagnostics.finding import STAGES, Text
 
 
 def finding(number: int = 1, fault: str = "gpu_lost", **subject: Any) -> dict[str, Any]:
@@ -68,3 +69,17 @@ def walked(*findings: dict[str, Any], age_s: float = 5.0) -> Walk:
     return Walk(
         document=document(*findings), ended=0.0, ages_s={f["check"]: age_s for f in findings}
     )
+
+
+def incident(root: str = "f1", name: str = "aa", **changed: Any) -> Incident:
+    """Return an incident of that finding."""
+    made = Incident(
+        id="i1",
+        fingerprint=name,
+        subject=Subject(kind="gpu", name="0000:4e:00.0"),
+        root=root,
+        sentence=f"Message of {root}.",
+        text=Text(key="incident.gpu_lost"),
+        confidence=0.9,
+    )
+    return msgspec.structs.replace(made, **changed)

@@ -10,7 +10,9 @@ from agent.daemon.sampler import SourceState
 from agent.daemon.view import Owners
 from agent.daemon.walker import Walk
 from collectors.facts.observation import Observation
+from diagnostics.document import Document
 from diagnostics.incidents.life import Life
+from remediations.plan.situation import NOBODY, Acting
 
 
 class Fake:
@@ -24,6 +26,8 @@ class Fake:
         self.known: Owners = given.get("known", Owners())
         self.kept: dict[str, tuple[Observation, float]] = given.get("kept", {})
         self.lives: dict[str, Life] = given.get("lives", {})
+        self.stories: dict[str, Document] = given.get("stories", {})
+        self.acts: Acting = given.get("acting", NOBODY)
         self.released: list[float] = []
 
     def age_s(self) -> float | None:
@@ -63,5 +67,11 @@ class Fake:
     def newest(self, name: str) -> tuple[Observation, float] | None:
         return self.kept.get(name)
 
+    def story(self, name: str) -> Document | None:
+        return self.stories.get(name)
+
     def acknowledge(self, name: str) -> Life | None:
         return self.lives.get(name)
+
+    def acting(self) -> Acting:
+        return self.acts

@@ -10,7 +10,7 @@ from agent.daemon.peer import Peer
 from agent.daemon.view import Owners
 from collectors.host.memory import HostMemory
 from diagnostics.incidents.life import Life
-from tests.agent.daemon.documents import finding, walked
+from tests.agent.daemon.documents import document, finding, incident, walked
 from tests.agent.daemon.fake import Fake
 
 ROOT, USER = Peer(uid=0, trusted=True), Peer(uid=1000, trusted=False)
@@ -87,6 +87,7 @@ async def test_status_shows_a_user_his_own_and_root_all() -> None:
         (ROOT, {"ask": "observations", "names": "x"}, "names must be a list"),
         (USER, {"ask": "acknowledge", "incident": "aa"}, "only root and the group gpudiag may ack"),
         (ROOT, {"ask": "acknowledge", "incident": "bb"}, "the agent knows no incident bb"),
+        (ROOT, {"ask": "incident", "incident": "bb"}, "the agent knows no incident bb"),
         (ROOT, {"ask": "reboot"}, "no such question"),
         (ROOT, {}, "no such question"),
     ],
@@ -123,3 +124,21 @@ async def test_an_incident_is_acknowledged() -> None:
     one = Fake(lives={"aa": life})
 
     assert life == await answer(one, ROOT, {"ask": "acknowledge", "incident": "aa"})
+
+
+async def test_an_incident_that_is_over_is_told_to_who_may_see_it() -> None:
+    """Root has the whole; a stranger nothing of another user's job."""
+    shown = document(finding(1), incidents=(incident(),))
+    hidden = document(finding(1, kind="process", job="88124"), incidents=(incident(),))
+    one = Fake(stories={"aa": shown, "cc": hidden}, known=Owners(jobs={"88124": 2000}))
+    told = [
+        await answer(one, peer, {"ask": "incident", "incident": name})
+        for peer, name in ((ROOT, "aa"), (ROOT, "cc"), (USER, "aa"))
+    ]
+    with pytest.raises(Refused) as refused:
+        await answer(one, USER, {"ask": "incident", "incident": "cc"})
+
+    assert (["aa", "aa", "aa"], "the agent knows no incident cc") == (
+        [said["incidents"][0]["fingerprint"] for said in told],
+        str(refused.value),
+    )
