@@ -1,6 +1,5 @@
 """`gpudiag`: find the command, import it alone, turn every mistake into one clear line."""
 
-import difflib
 import importlib
 import os
 import sys
@@ -56,6 +55,8 @@ class Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Offer the one near-miss of an unknown command."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib  # noqa: PLC0415 - for a mistake alone
+
             near = difflib.get_close_matches(args[0], COMMANDS, 1)
             hint = f"did you mean {near[0]}?" if near else "gpudiag --help lists the commands"
             raise Mistake(f"no such command: {args[0]}", hint)

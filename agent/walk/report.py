@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,12 +13,11 @@ from diagnostics import document
 from diagnostics.check import NODE, Result
 from diagnostics.document import CheckLine, Document, StageReport
 from diagnostics.finding import Finding
-from diagnostics.incidents import join
-from diagnostics.incidents.outlook import Looked
-from diagnostics.knowledge import pages
-from remediations.plan import advise
-from remediations.plan.situation import NOBODY, Acting, situation
-from remediations.plan.standing import Standing
+
+if TYPE_CHECKING:
+    from diagnostics.incidents.outlook import Looked
+    from remediations.plan.situation import Acting
+    from remediations.plan.standing import Standing
 
 
 def iso(seconds: float) -> str:
@@ -34,46 +33,87 @@ def build(
     started: float | None,
     seconds: float | None,
     strict: bool,
-    acting: Acting = NOBODY,
+    acting: "Acting | None" = None,
 ) -> Document:
     """Return the document of one walk; ids are given here, in the order of INTERFACES.
 
     *identity* is None where text was read that says of no node who it is. *acting* is what the plan
     rests on beside the walk.
     """
-    node = identity.node if identity else None
     raw = [f for stage in walked for result in stage.results for f in result.findings]
-    findings = join.explain(document.numbered(raw), now=started)
-    stages = tuple(_stage(entry, findings) for entry in walked)
-    known = pages.load()
-    opened = None if started is None else iso(started)
-    looked = tuple(_looked(result) for stage in walked for result in stage.results)
-    incidents = join.incidents(findings, node, known, opened, now=started, looked=looked)
     built = Document(
         product=BUILD,
-        node=node,
+        node=identity.node if identity else None,
         boot_id=identity.boot_id if identity else None,
         simulated=identity is not None and identity.simulated,
         recorded=identity is not None and identity.recorded,
-        started=opened,
+        started=None if started is None else iso(started),
         seconds=seconds,
-        verdict=document.verdict(stages, findings, strict=strict),
-        stages=stages,
-        findings=tuple(_finding(f, node) for f in findings),
-        root_causes=join.root_causes(findings, started),
-        incidents=incidents,
+        verdict="ok",
+        stages=(),
+        findings=(),
         jobs=tuple(job for stage in walked for job in stage.jobs),
     )
-    rests_on = situation(built, stands(walked), acting, now=started or 0.0, findings=findings)
+    if not raw and identity is None:
+        # Of a text that tells of nothing there is nothing to explain, and half of the time that a
+        # short one takes is the import of what explains.
+        return _judged(built, walked, (), strict=strict)
+    return _explained(built, walked, document.numbered(raw), started, acting, strict=strict)
+
+
+def _judged(
+    built: Document, walked: Sequence[Walked], findings: Sequence[Finding], *, strict: bool
+) -> Document:
+    stages = tuple(_stage(entry, findings) for entry in walked)
+    return msgspec.structs.replace(
+        built,
+        verdict=document.verdict(stages, findings, strict=strict),
+        stages=stages,
+        findings=tuple(_finding(f, built.node) for f in findings),
+    )
+
+
+def _explained(
+    built: Document,
+    walked: Sequence[Walked],
+    findings: Sequence[Finding],
+    started: float | None,
+    acting: "Acting | None",
+    *,
+    strict: bool,
+) -> Document:
+    """Return the document with what explains what, and with the plan."""
+    from diagnostics.incidents import join  # noqa: PLC0415 - a text that tells of nothing does without
+    from diagnostics.knowledge import pages  # noqa: PLC0415 - as above
+    from remediations.plan import advise  # noqa: PLC0415 - as above
+    from remediations.plan.situation import NOBODY, situation  # noqa: PLC0415 - as above
+
+    findings, known = join.explain(findings, now=started), pages.load()
+    looked = tuple(_looked(result) for stage in walked for result in stage.results)
+    incidents = join.incidents(
+        findings, built.node, known, built.started, now=started, looked=looked
+    )
+    built = msgspec.structs.replace(
+        _judged(built, walked, findings, strict=strict),
+        root_causes=join.root_causes(findings, started),
+        incidents=incidents,
+    )
+    rests_on = situation(
+        built, stands(walked), acting or NOBODY, now=started or 0.0, findings=findings
+    )
     return msgspec.structs.replace(built, plan=advise.propose(rests_on, known))
 
 
-def stands(walked: Sequence[Walked]) -> Standing:
+def stands(walked: Sequence[Walked]) -> "Standing":
     """Return how the node stands by the end of a walk; nothing is known where none was made."""
+    from remediations.plan.standing import Standing  # noqa: PLC0415 - as above
+
     return next((one.standing for one in reversed(walked) if one.standing), Standing())
 
 
-def _looked(result: Result) -> Looked:
+def _looked(result: Result) -> "Looked":
+    from diagnostics.incidents.outlook import Looked  # noqa: PLC0415 - as above
+
     return Looked(
         check=result.check,
         faults=result.faults,

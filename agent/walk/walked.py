@@ -1,12 +1,14 @@
 """One stage of a walk, as the report takes it; no loop is needed to say it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from diagnostics.check import Result
 from diagnostics.finding import Finding, Stage
-from remediations.plan.standing import Standing
+
+if TYPE_CHECKING:
+    from remediations.plan.standing import Standing
 
 
 class Walked(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,4 +23,4 @@ class Walked(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     held_back_by: Finding | None = None
     jobs: tuple[dict[str, Any], ...] = ()
-    standing: Standing | None = None
+    standing: "Standing | None" = None
