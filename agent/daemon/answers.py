@@ -114,7 +114,9 @@ class Daemon(Protocol):
         ...
 
 
-async def answer(daemon: Daemon, peer: Peer, question: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+async def answer(  # noqa: PLR0911 - one return a question
+    daemon: Daemon, peer: Peer, question: Mapping[str, Any]
+) -> Any:  # noqa: ANN401 - JSON
     """Return the answer to one question; raises Refused."""
     match question.get("ask"):
         case "status":

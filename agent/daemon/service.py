@@ -63,6 +63,7 @@ class Service:
         self._standing = Standing(
             parts, self._sampler, self._reloading, self._releasing, self._housekeeping
         )
+        self._standing.acts = lambda: self._acting.now
 
     def _newest(self, shape: type[Observation]) -> Observation | Missing:
         return self._sampler.newest(shape)

@@ -27,6 +27,7 @@ class Standing:
     """The last walk, the newest observations, and the daemon itself."""
 
     walk: Walk | None = None
+    acts: Callable[[], Acting]
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class Standing:
         self._reloading = reloading
         self._releasing = releasing
         self._housekeeping = housekeeping
-        self.acts: Callable[[], Acting] = lambda: NOBODY
+        self.acts = lambda: NOBODY
 
     def up_s(self) -> float:
         """Return how long ago the daemon began."""

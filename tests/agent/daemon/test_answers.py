@@ -10,6 +10,7 @@ from agent.daemon.peer import Peer
 from agent.daemon.view import Owners
 from collectors.host.memory import HostMemory
 from diagnostics.incidents.life import Life
+from remediations.plan.situation import Acting
 from tests.agent.daemon.documents import document, finding, incident, walked
 from tests.agent.daemon.fake import Fake
 
@@ -141,4 +142,18 @@ async def test_an_incident_that_is_over_is_told_to_who_may_see_it() -> None:
     assert (["aa", "aa", "aa"], "the agent knows no incident cc") == (
         [said["incidents"][0]["fingerprint"] for said in told],
         str(refused.value),
+    )
+
+
+async def test_what_the_agent_would_act_upon_is_for_root_alone() -> None:
+    """Since when each incident stands and what the fleet says; a user is told no word of it."""
+    one = Fake(acting=Acting(walks={"aa": 4}, seen_s={"aa": 90.0}, clear_s=None))
+    told = await answer(one, ROOT, {"ask": "acting"})
+    with pytest.raises(Refused) as refused:
+        await answer(one, USER, {"ask": "acting"})
+
+    assert ({"aa": 4}, {"aa": 90.0}, "only root and the group gpudiag") == (
+        told["walks"],
+        told["seen_s"],
+        str(refused.value)[:31],
     )
