@@ -25,6 +25,8 @@ MOST_TEXT = 500
 MOST_PLAN = 4000
 OUTCOMES = ("done", "failed", "rolled_back", "handed_over")
 CAP = "gpu.power_cap"
+# Of each one step at a time: a cap is moved beside whatever else is done.
+LANES = ("act", "cap")
 # What the agent itself takes back at the API server.
 UNDOING = frozenset({"kubernetes_uncordon", "kubernetes_untaint"})
 
@@ -206,7 +208,7 @@ class Gate:
     @contextmanager
     def _turn(self, acted: Acted) -> Iterator[None]:
         """Hold the action's lock: of each kind one step at a time, whoever asks."""
-        lane = "cap" if acted.begin["remedy"] == CAP else "act"
+        lane = LANES[acted.begin["remedy"] == CAP]
         with self._journal.locked(lane, wait=False) as held:
             if not held:
                 raise Refused("denied", "a step is being done: wait for it")

@@ -18,7 +18,8 @@ from pathlib import Path
 from collectors.helpers.children import loop
 from collectors.helpers.children.loop import Refused
 from remediations.actor import trust
-from remediations.actor.gate import Gate
+from remediations.actor.gate import LANES, Gate
+from remediations.actor.journal import Journal
 from remediations.actor.registry import TICKS, Tick
 
 MOST_SESSIONS = 16
@@ -35,16 +36,25 @@ class Actor:
         self._sessions: set[int] = set()
         self._ticking: dict[str, int] = {}
         self._due = dict.fromkeys(TICKS, 0.0)
+        self._stopping = False
 
     def serve(self) -> None:
-        """Serve for ever."""
+        """Serve until TERM, and then until the step is done that was begun."""
+        signal.signal(signal.SIGTERM, self._stop)
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
-        while True:
+        while not self._stopping:
             if poll.poll(ROUND_MS):
                 self._accept()
             self._reap()
             self._tick()
+        self._listener.close()
+        for lane in LANES:
+            with Journal(self._folder).locked(lane):
+                pass
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
 
     def _accept(self) -> None:
         peer, _ = self._listener.accept()
