@@ -8,6 +8,7 @@ from functools import partial
 import click
 
 from agent.cli.errors import Mistake
+from agent.cli.language import lang
 from agent.cli.local import SOCKET
 from agent.cli.terminal import bears_glyphs, write
 from agent.knowledge import every
@@ -29,6 +30,7 @@ Drawing = Callable[[int], list[Line]]
     "--acknowledge", is_flag=True, help="Note with the agent that you know of this incident."
 )
 @click.option("--socket", "path", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
+@lang
 def command(*, name: str, replay: str | None, acknowledge: bool, path: str) -> int:
     """Say what ID is: meaning, likeliest causes, first command, what not to do.
 

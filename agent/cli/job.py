@@ -7,6 +7,7 @@ import click
 
 from agent.cli.beside import Taken, taken
 from agent.cli.errors import Mistake
+from agent.cli.language import lang
 from agent.cli.local import SOCKET
 from agent.cli.run import SETTINGS, diagnose, in_turns, open_node
 from agent.settings.load import Settings, load
@@ -34,6 +35,7 @@ BUDGET_S = 10.0
 )
 @click.option("--config", "config", metavar="FILE", help=f"Settings (default: {SETTINGS}).")
 @click.option("--socket", "path", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
+@lang
 def command(
     *, name: str, as_json: bool, ascii_only: bool, color: str, config: str | None, path: str
 ) -> int:

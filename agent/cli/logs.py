@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agent.cli.language import lang
+
 if TYPE_CHECKING:
     from diagnostics.document import Document
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     default="auto",
     help="Colour (default: auto).",
 )
+@lang
 def command(
     *,
     files: tuple[str, ...],

@@ -9,6 +9,7 @@ import msgspec
 
 from agent.cli.beside import Taken, ages, sources, taken
 from agent.cli.errors import Mistake
+from agent.cli.language import lang
 from agent.cli.local import SOCKET
 from agent.knowledge import SITE, Site, known, site
 from agent.settings.load import Settings, load, parse
@@ -69,6 +70,7 @@ RULES = f"{SITE}/*.toml"
 )
 @click.option("--config", "config", metavar="FILE", help=f"Settings (default: {SETTINGS}).")
 @click.option("--socket", "path", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
+@lang
 def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES names
     *,
     stages: tuple[str, ...],

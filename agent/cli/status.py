@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.cli.errors import Mistake
+from agent.cli.language import lang
 from agent.cli.local import SOCKET, Refused, Unanswered, ask
 from diagnostics.document import STATUS
 
@@ -33,6 +34,7 @@ CLEAR = "\x1b[H\x1b[J"
     help="Colour (default: auto).",
 )
 @click.option("--socket", "path", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
+@lang
 def command(*, watch: bool, as_json: bool, ascii_only: bool, color: str, path: str) -> int:
     """Show what the daemon last saw: incidents, stages, GPUs, and how the daemon itself is.
 

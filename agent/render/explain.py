@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from agent.render.lines import Line, Span, block, edge, wrap
+from agent.render.language import known, say
+from agent.render.lines import Line, Span, block, edge, pad, wrap
 from diagnostics.catalog import WALK
 from diagnostics.check import Check, Limits
 from diagnostics.incidents.edges import EDGES
@@ -24,37 +25,42 @@ WORD = {"info": "note", "warning": "warning", "critical": "fault"}
 
 def fault(page: Page, width: int) -> list[Line]:
     """Return the page of a fault."""
-    stage = f"stage {STAGE_NUMBER[page.stage]} ({page.stage})"
-    lines = _title(page.fault, f"{WORD[page.severity]}, {stage}", width)
-    lines += _paragraph(f"{_sentence(page.title)} {page.meaning}", width)
-    lines += _labelled("Causes", _numbered(page.causes), width)
+    lines = _title(
+        page.fault, say(", ").join((say(WORD[page.severity]), _stage(page.stage))), width
+    )
+    lines += _paragraph(_between(_sentence(say(page.title)), say(page.meaning)), width)
+    lines += _labelled("Causes", _numbered(map(say, page.causes)), width)
     lines += _labelled("Look first", [page.look], width, style="bold")
-    lines += _labelled("What to do", _numbered(page.do), width)
-    lines += _labelled("Never", [page.never], width)
-    lines += _labelled("Told apart", page.apart, width)
+    lines += _labelled("What to do", _numbered(map(say, page.do)), width)
+    lines += _labelled("Never", [say(page.never)], width)
+    lines += _labelled("Told apart", [say(text) for text in page.apart], width)
     lines += _labelled("Explains", _some(_consequences(page.fault), MOST_EXPLAINED), width)
     lines += _labelled("Checks", _joined(c.name for c in WALK if page.fault in c.faults), width)
-    return lines + _labelled("References", _joined(page.references), width)
+    lines += _labelled("References", _joined(page.references), width)
+    return lines + _in_english(
+        (page.title, page.meaning, *page.causes, *page.do, page.never), width
+    )
 
 
 def check(entry: Check, width: int) -> list[Line]:
     """Return the page of a check."""
-    stage = f"stage {STAGE_NUMBER[entry.stage]} ({entry.stage})"
-    lines = _title(entry.name, f"check, {stage}, proved: {entry.proved}", width)
+    about = (say("check"), _stage(entry.stage), say("proved: {how}", how=entry.proved))
+    lines = _title(entry.name, say(", ").join(about), width)
     first, _, rest = entry.doc.partition("\n")
     lines += _paragraph(f"{first} {' '.join(rest.split())}".strip(), width)
-    needs = [f"{n.shape.__name__}{' (if it can)' if n.optional else ''}" for n in entry.needs]
+    needs = [n.shape.__name__ + (say(" (if it can)") if n.optional else "") for n in entry.needs]
     lines += _labelled("Reads", _joined(needs), width)
     lines += _labelled("Limits", list(_limits(entry)), width)
     lines += _labelled("Can find", _some(entry.faults, MOST_FOUND), width)
-    return lines + _labelled(
-        "Set with", [f'[checks."{entry.name}"]'] if entry.limits else [], width
-    )
+    setting = [f'[checks."{entry.name}"]'] if entry.limits else []
+    lines += _labelled("Set with", setting, width)
+    return lines + _in_english((entry.doc,), width)
 
 
 def rule(entry: Rule, width: int) -> list[Line]:
     """Return the page of a rule."""
-    lines = _title(entry.id, f"rule, {WORD[entry.severity]}, finds {entry.fault}", width)
+    about = (say("rule"), say(WORD[entry.severity]), say("finds {fault}", fault=entry.fault))
+    lines = _title(entry.id, say(", ").join(about), width)
     lines += _labelled("Anchor", [entry.anchor], width)
     lines += _labelled("Pattern", [entry.pattern], width)
     lines += _labelled("Finds", entry.example[:1], width)
@@ -67,32 +73,33 @@ def rule(entry: Rule, width: int) -> list[Line]:
 def code(name: str, entry: Code, width: int) -> list[Line]:
     """Return the page of an Xid or SXid."""
     fault = named(name)
-    kind = "Xid" if isinstance(entry, Xid) else "SXid of an NVSwitch"
-    lines = _title(name, f"{WORD[entry.severity]}, {kind}", width)
-    lines += _paragraph(f"{entry.name}: {entry.meaning}.", width)
-    lines += _labelled("Where", [entry.kind], width)
+    kind = "Xid" if isinstance(entry, Xid) else say("SXid of an NVSwitch")
+    lines = _title(name, say(", ").join((say(WORD[entry.severity]), kind)), width)
+    lines += _paragraph(f"{entry.name}: {say(entry.meaning)}{say('.')}", width)
+    lines += _labelled("Where", [say(entry.kind)], width)
     lines += _labelled("On", _generations(entry), width)
     lines += _labelled("Told as", [] if fault == "xid_other" else [fault], width)
-    lines += _labelled("Recovery", [STEPS[entry.recovery]], width, style="bold")
+    lines += _labelled("Recovery", [say(STEPS[entry.recovery])], width, style="bold")
     lines += _labelled("Driver", list(_driver_says(entry)), width)
     lines += _labelled("Sub-events", list(_sub_events(entry)), width)
     lines += _labelled("Told apart", [t for t in entry.apart.split("; ") if t], width)
-    return lines + _labelled("More", [f"gpudiag explain {fault}"], width)
+    lines += _labelled("More", [f"gpudiag explain {fault}"], width)
+    return lines + _in_english((entry.meaning,), width)
 
 
 def _generations(entry: Code) -> list[str]:
     if entry.generations == ("newest",):
-        return ["drivers of 2026; which GPUs print it is not documented"]
-    return [", ".join(entry.generations) or "nothing that is sold today"]
+        return [say("drivers of 2026; which GPUs print it is not documented")]
+    return [", ".join(entry.generations) or say("nothing that is sold today")]
 
 
 def _driver_says(entry: Code) -> Iterator[str]:
     if isinstance(entry, SXid) and entry.always_fatal:
-        yield "calls it Fatal or not; it is always fatal for the whole fabric"
+        yield say("calls it Fatal or not; it is always fatal for the whole fabric")
     elif isinstance(entry, SXid) and entry.printed == "containment":
-        yield "calls it Fatal where containment is on, else Non-fatal"
+        yield say("calls it Fatal where containment is on, else Non-fatal")
     if isinstance(entry, Xid) and entry.told_by_154:
-        yield "states what it wants in an Xid 154, which goes before this"
+        yield say("states what it wants in an Xid 154, which goes before this")
 
 
 def _sub_events(entry: Code) -> Iterator[str]:
@@ -102,10 +109,29 @@ def _sub_events(entry: Code) -> Iterator[str]:
     for sub in subs().get(entry.code, ()):
         units.setdefault(sub.unit[0], []).append(sub.severity != "nonfatal")
     for unit, fatal in units.items():
-        yield f"{unit}: {sum(fatal)} of {len(fatal)} are fatal"
+        yield say(
+            "{unit}: {fatal} of {count} are fatal", unit=unit, fatal=sum(fatal), count=len(fatal)
+        )
     if entry.code == BY_WORDS:
         groups = dict.fromkeys(word.group.replace("_", " ") for word in words())
-        yield f"register words 1, 3, 4, 5 tell: {', '.join(groups)}"
+        yield say("register words 1, 3, 4, 5 tell: {groups}", groups=", ".join(groups))
+
+
+def _stage(name: str) -> str:
+    return say("stage {number} ({name})", number=STAGE_NUMBER[name], name=say(name))
+
+
+def _between(first: str, second: str) -> str:
+    """Return two sentences one after the other, with a space where the first ends in one's mark."""
+    return f"{first} {second}" if first.endswith(".") else first + second
+
+
+def _in_english(texts: Iterable[str], width: int) -> list[Line]:
+    """Return a note where something of the page is there in English only."""
+    if all(known(text) for text in texts):
+        return []
+    note = say("Some of this page is not translated yet, and stands here in English.")
+    return [(), *((Span("  "), Span(line, "dim")) for line in wrap(note, width - 2))]
 
 
 def _title(name: str, right: str, width: int) -> list[Line]:
@@ -113,7 +139,7 @@ def _title(name: str, right: str, width: int) -> list[Line]:
 
 
 def _sentence(title: str) -> str:
-    return title[:1].upper() + title[1:] + "."
+    return title[:1].upper() + title[1:] + say(".")
 
 
 def _paragraph(text: str, width: int) -> list[Line]:
@@ -123,12 +149,12 @@ def _paragraph(text: str, width: int) -> list[Line]:
 def _labelled(label: str, texts: Sequence[str], width: int, *, style: str = "") -> list[Line]:
     lines: list[Line] = []
     for number, text in enumerate(texts):
-        head = (Span(f"  {label if not number else '':<{LABEL - 2}}", "dim"),)
+        head = (Span(pad("  " + (say(label) if not number else ""), LABEL), "dim"),)
         lines += block(head, text, width, style=style)
     return lines
 
 
-def _numbered(texts: Sequence[str]) -> list[str]:
+def _numbered(texts: Iterable[str]) -> list[str]:
     return [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
 
 
@@ -139,7 +165,7 @@ def _joined(texts: Iterable[str]) -> list[str]:
 
 def _some(texts: Iterable[str], most: int) -> list[str]:
     names = list(dict.fromkeys(texts))
-    rest = [f"and {len(names) - most} more"] if len(names) > most else []
+    rest = [say("and {left} more", left=len(names) - most)] if len(names) > most else []
     return _joined([*names[:most], *rest])
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from agent.render.language import say
 from agent.render.lines import Line, Span, cells, shown
 from agent.render.page import STATE, Page
 
@@ -21,13 +22,15 @@ def gpu_table(page: Page, gpus: Sequence[Gpu], users: Users = str) -> list[Line]
     rows = [_row(gpu, users) for gpu in gpus]
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     widths = {
-        name: max(cells(text) for text in (name, *(r[name] for r in rows))) for name in columns
+        name: max(cells(text) for text in (say(name), *(r[name] for r in rows))) for name in columns
     }
     for name in LEAST_WANTED:
         if 4 + sum(widths[c] + len(GAP) for c in columns) > page.width and name in columns:
             columns.remove(name)
-    lines = page.heading("GPUs")
-    lines.append((Span("     "), Span(_joined({c: c for c in columns}, columns, widths), "dim")))
+    lines = page.heading(say("GPUs"))
+    lines.append(
+        (Span("     "), Span(_joined({c: say(c) for c in columns}, columns, widths), "dim"))
+    )
     for gpu, row in zip(gpus, rows, strict=True):
         mark = page.glyph(_state(page, gpu))
         lines.append((Span("  "), mark, Span("  "), Span(_joined(row, columns, widths))))
@@ -76,7 +79,11 @@ def _state(page: Page, gpu: Gpu) -> str:
 
 
 def _of(used: int | None, total: int | None) -> str:
-    return "" if used is None or total is None else f"{used / GIB:.1f} of {total / GIB:.0f} GiB"
+    return (
+        ""
+        if used is None or total is None
+        else say("{used:.1f} of {total:.0f} GiB", used=used / GIB, total=total / GIB)
+    )
 
 
 def _number(value: float | None, unit: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
+from agent.render.language import language, say
 from agent.render.lines import shown
 from agent.render.page import STATE, Page
 from agent.render.scale import curves
@@ -26,7 +27,7 @@ def page(document: Document) -> str:
     view = Page(document, width=100, ascii_only=False, everything=False)
     body = "\n".join(_body(view))
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="{language()}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width">\n'
         '<meta name="color-scheme" content="light dark">\n'
@@ -42,7 +43,7 @@ def _text(text: str) -> str:
 def _body(view: Page) -> Iterator[str]:
     document = view.document
     state = document.verdict
-    yield f'<header><p class="state {state}">{WORDS[state]}</p>'
+    yield f'<header><p class="state {state}">{say(WORDS[state])}</p>'
     yield f"<h1>{_text(sentence(view))}</h1>{_facts(document)}</header>"
     yield from _incidents(view)
     for run in document.jobs:
@@ -64,27 +65,33 @@ def _fact(run: dict[str, Any]) -> Iterator[str]:
     if run["framework"]:
         yield _text(run["framework"])
     if run["ranks"]:
-        yield f"{run['ranks']:,} ranks"
+        yield say("{count:,} ranks", count=run["ranks"])
     if run["last_step"] is not None:
-        yield f"last step {run['last_step']:,}"
+        yield say("last step {step:,}", step=run["last_step"])
 
 
 def _incidents(view: Page) -> Iterator[str]:
-    yield "<section><h2>What, why, what now</h2>"
+    yield f"<section><h2>{say('What, why, what now')}</h2>"
     if not view.document.incidents:
-        yield '<p class="quiet">No incident.</p>'
+        yield f'<p class="quiet">{say("No incident.")}</p>'
     for incident in view.document.incidents:
         root = view.finding(incident.root)
         state = STATE[root["severity"]]
         follows = [view.finding(name) for name in incident.consequences]
-        yield f'<article class="incident"><div><p class="state {state}">{state}</p>'
+        yield f'<article class="incident"><div><p class="state {state}">{say(state)}</p>'
         yield f"<h3>{_text(incident.sentence)}</h3>"
         yield f'<p class="meta"><code>{_text(root["fault"])}</code> {incident.id}</p></div>'
-        yield f"<div><h4>Why</h4><p>{incident.confidence:.0%} sure.</p>".replace("%", "&nbsp;%")
+        sure = say("{percent:.0f} % sure", percent=incident.confidence * 100).replace(
+            " %", "&nbsp;%"
+        )
+        yield f"<div><h4>{say('Why')}</h4><p>{sure}{say('.')}</p>"
         yield _list("ul", _reasons(view, root))
-        yield _list("ul", [f"follows: {f['message']}" for f in follows])
-        yield _list("ul", [f"ruled out: {o.fault}, {o.why}" for o in incident.rejected])
-        yield f"</div><div><h4>What now</h4>{_now(view, incident.id)}</div></article>"
+        yield _list("ul", [say("follows: {message}", message=f["message"]) for f in follows])
+        yield _list(
+            "ul",
+            [say("ruled out: {fault}, {why}", fault=o.fault, why=o.why) for o in incident.rejected],
+        )
+        yield f"</div><div><h4>{say('What now')}</h4>{_now(view, incident.id)}</div></article>"
     yield "</section>"
 
 
@@ -103,7 +110,9 @@ def _reasons(view: Page, root: dict[str, Any]) -> list[str]:
     own = [(n, e) for n, f, e in _numbers(view) if f["id"] == root["id"]]
     lines = ", ".join(str(number) for number, evidence in own if evidence["text"])
     concluded = [_values(evidence) for _, evidence in own if not evidence["text"]]
-    return [f"evidence {lines}"] * bool(lines) + [said for said in concluded if said]
+    return [say("evidence {lines}", lines=lines)] * bool(lines) + [
+        said for said in concluded if said
+    ]
 
 
 def _values(evidence: dict[str, Any]) -> str:
@@ -119,7 +128,8 @@ def _run(view: Page, run: dict[str, Any]) -> Iterator[str]:
     drawn = curves(run)
     if not drawn:
         return
-    yield f"<section><h2>Curves of <code>{_text(run['log'] or '')}</code></h2>"
+    log = f"<code>{_text(run['log'] or '')}</code>"
+    yield f"<section><h2>{say('Curves of {log}', log=log)}</h2>"
     numbers = _numbers(view)
     told = {(f["fault"], e["source"], e["line"]): n for n, f, e in numbers}
     marks = [
@@ -135,7 +145,7 @@ def _run(view: Page, run: dict[str, Any]) -> Iterator[str]:
             f"<dt>{_text(name.replace('_', ' '))}</dt><dd>{_text(str(value))}</dd>"
             for name, value in run["settings"].items()
         )
-        yield f"<h3>Settings that the log prints</h3><dl>{rows}</dl>"
+        yield f"<h3>{say('Settings that the log prints')}</h3><dl>{rows}</dl>"
     yield "</section>"
 
 
@@ -150,13 +160,13 @@ def _evidence(view: Page) -> Iterator[str]:
     rows = _numbers(view)
     if not rows:
         return
-    yield "<section><h2>Evidence</h2>"
+    yield f"<section><h2>{say('Evidence')}</h2>"
     yield '<div class="wide" tabindex="0" role="group" aria-label="Evidence"><table>'
-    heads = "".join(f"<th>{word}</th>" for word in ("No.", "Finding", "Where", "As read"))
+    heads = "".join(f"<th>{word}</th>" for word in _heads())
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for number, finding, evidence in rows:
         where = evidence["source"]
-        where += "" if evidence["line"] is None else f", line {evidence['line']:,}"
+        where += "" if evidence["line"] is None else say(", line {line:,}", line=evidence["line"])
         said = evidence["text"] or _values(evidence)
         state = STATE[finding["severity"]]
         fault = f'<code class="{state}-t">{_text(finding["fault"])}</code>'
@@ -165,7 +175,11 @@ def _evidence(view: Page) -> Iterator[str]:
     yield "</tbody></table></div></section>"
 
 
+def _heads() -> tuple[str, ...]:
+    return say("No."), say("Finding"), say("Where"), say("As read")
+
+
 def _unseen(view: Page) -> Iterator[str]:
     blind = [f["message"] for f in view.document.findings if f["fault"] == "check_not_run"]
     if blind:
-        yield f"<section><h2>Not seen</h2>{_list('ul', blind)}</section>"
+        yield f"<section><h2>{say('Not seen')}</h2>{_list('ul', blind)}</section>"

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from agent.render.lines import Line, Span, block, shown
+from agent.render.language import say
+from agent.render.lines import Line, Span, block, cells, pad, shown
 from agent.render.page import STATE, Page
 from agent.render.words import HOUR, capital, clock, local, sentence, times
 from diagnostics.document import Document, Incident
@@ -14,9 +15,9 @@ MOST_ALIKE = 2
 
 def incidents(page: Page) -> list[Line]:
     """Return all incidents, gravest first."""
-    lines = page.heading("Incidents")
+    lines = page.heading(say("Incidents"))
     if not page.document.incidents:
-        return [*lines, page.text("none")]
+        return [*lines, page.text(say("none"))]
     for number, incident in enumerate(page.document.incidents):
         lines += [(), *_one(page, incident)] if number else _one(page, incident)
     return lines
@@ -26,20 +27,23 @@ def story(document: Document, incident: Incident, width: int, *, ascii_only: boo
     """Return all that is known of one incident: its story, what to do, and the ticket's text."""
     page = Page(document, width=width, ascii_only=ascii_only, everything=True)
     lines = [
-        *page.heading(f"Incident {incident.fingerprint}, {incident.state}"),
-        *_one(page, incident),
+        *page.heading(
+            say("Incident {name}, {state}", name=incident.fingerprint, state=say(incident.state))
+        ),
+        *_one(page, page.incident(incident.id)),
     ]
-    lines += [(), *page.heading("What to do")]
-    for look in incident.next:
-        lines += page.item("-", f"{capital(look.why)}:")
+    lines += [(), *page.heading(say("What to do"))]
+    for look in page.incident(incident.id).next:
+        lines += page.item("-", capital(look.why) + say(":"))
         lines.append(page.command(look.command))
-    steps = [step for plan in document.plan if plan.incident == incident.id for step in plan.steps]
+    plans = [plan for plan in page.document.plan if plan.incident == incident.id]
+    steps = [step for plan in plans for step in plan.steps]
     for number, step in enumerate(steps, start=1):
         lines += page.item(f"{number}.", sentence(step))
     if incident.resubmit:
-        lines += page.item("-", "Start the job anew on other nodes:")
+        lines += page.item("-", say("Start the job anew on other nodes:"))
         lines.append(page.command(incident.resubmit))
-    lines += [(), *page.heading("Text for a ticket")]
+    lines += [(), *page.heading(say("Text for a ticket"))]
     for line in ticket(document, incident):
         lines += block((Span("  "),), shown(line), width) if line else [()]
     return lines
@@ -49,13 +53,18 @@ def _one(page: Page, incident: Incident) -> list[Line]:
     root = page.finding(incident.root)
     head = (Span("  "), page.glyph(STATE[root["severity"]]), Span(" "))
     lines = list(block(head, shown(incident.sentence), page.width))
-    since = f"since {local(root['first_seen']):%H:%M:%S}, " if root["first_seen"] else ""
-    meta = f"{incident.confidence:.0%} sure, {since}{root['fault']}, incident {incident.id}"
-    lines += block((Span("    "),), meta.replace("%", " %", 1), page.width, style="dim")
+    since = f"{local(root['first_seen']):%H:%M:%S}" if root["first_seen"] else ""
+    parts = [
+        say("{percent:.0f} % sure", percent=incident.confidence * 100),
+        *([say("since {time}", time=since)] if since else []),
+        root["fault"],
+        say("incident {name}", name=incident.id),
+    ]
+    lines += block((Span("    "),), say(", ").join(parts), page.width, style="dim")
     lines += _evidence(page, root)
     lines += _follows(page, incident)
     if incident.rejected:
-        lines += [(), page.text("ruled out", indent=4)]
+        lines += [(), page.text(say("ruled out"), indent=4)]
         for other in incident.rejected:
             lines += page.row("none", other.fault, other.why, indent=6)
     return lines + _changes(page, incident)
@@ -65,11 +74,11 @@ def _changes(page: Page, incident: Incident) -> list[Line]:
     """Return what was changed on the node before, and what would change the verdict."""
     lines: list[Line] = []
     if incident.changes_before:
-        lines += [(), page.text("changed in the 24 h before", indent=4)]
+        lines += [(), page.text(say("changed in the 24 h before"), indent=4)]
         for change in incident.changes_before:
             lines += block((Span(" " * 6),), shown(change), page.width)
     if incident.would_change:
-        said = f"would change this: {incident.would_change}"
+        said = say("would change this: {what}", what=incident.would_change)
         lines += [(), *block((Span("    "),), shown(said), page.width, style="dim")]
     return lines
 
@@ -78,20 +87,24 @@ def _evidence(page: Page, root: dict[str, Any]) -> list[Line]:
     entries = _varied(root["evidence"])
     if not entries:
         return []
-    lines = [(), page.text("evidence", indent=4)]
+    lines = [(), page.text(say("evidence"), indent=4)]
     sources = [_source(entry) for entry in entries]
     stamps = [_stamp(entry) for entry in entries]
-    time_width, source_width = max(map(len, stamps)), min(max(map(len, sources)), 40)
+    time_width, source_width = max(map(cells, stamps)), min(max(map(cells, sources)), 40)
     for entry, source, stamp in zip(entries, sources, stamps, strict=True):
         lead = f"{stamp:<{time_width}}  " if time_width else ""
-        if page.narrow or len(source) > source_width:
+        if page.narrow or cells(source) > source_width:
             lines.append((Span(" " * 6), Span(f"{lead.strip() and lead}{source}", "dim")))
             head: tuple[Span, ...] = (Span(" " * 10),)
         else:
-            head = (Span(" " * 6), Span(f"{lead}{source:<{source_width}}", "dim"), Span("  "))
+            head = (Span(" " * 6), Span(lead + pad(source, source_width), "dim"), Span("  "))
         lines += block(head, _said(entry), page.width)
     left = len(root["evidence"]) - len(entries)
-    return [*lines, page.text(f"and {left} more, in --json", indent=6)] if left else lines
+    return (
+        [*lines, page.text(say("and {left} more, in --json", left=left), indent=6)]
+        if left
+        else lines
+    )
 
 
 def _stamp(entry: dict[str, Any]) -> str:
@@ -131,7 +144,7 @@ def _listed(value: object) -> str:
 def _follows(page: Page, incident: Incident) -> list[Line]:
     if not incident.consequences:
         return []
-    lines = [(), page.text("follows from it", indent=4)]
+    lines = [(), page.text(say("follows from it"), indent=4)]
     for name in incident.consequences:
         finding = page.finding(name)
         lines += page.row(

@@ -13,6 +13,13 @@ HOSTILE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 LAST_BYTE = 0xFF
+# Chinese has no spaces: a line may end behind each of its characters, but for a bracket that opens,
+# and none begins with a mark that ends a clause.
+WIDE = re.compile("[\u2e80-\u9fff\uff00-\uffef]")
+UNSPACED = re.compile(
+    "[\uff08\u300a]*(?:[^\u2e80-\u9fff\uff00-\uffef]+|[\u2e80-\u9fff\uff00-\uffef])"
+    "[\uff0c\u3002\uff1b\uff1a\u3001\uff09\u300b]*"
+)
 
 
 class Span(NamedTuple):
@@ -61,28 +68,37 @@ def cells(text: str) -> int:
     )
 
 
+def pad(text: str, width: int) -> str:
+    """Return *text* with spaces up to *width* cells."""
+    return text + " " * (width - cells(text))
+
+
 def wrap(text: str, width: int) -> list[str]:
     """Return *text* in lines of at most *width* cells; a longer word is broken, not lost."""
     lines: list[str] = []
     line = ""
-    for word in _pieces(text, max(width, 8)):
-        if line and cells(line) + 1 + cells(word) > width:
+    for gap, word in _pieces(text, max(width, 8)):
+        if line and cells(line) + cells(gap) + cells(word) > width:
             lines.append(line)
             line = word
         else:
-            line = f"{line} {word}" if line else word
+            line = f"{line}{gap}{word}" if line else word
     return [*lines, line] if line or not lines else lines
 
 
-def _pieces(text: str, width: int) -> Iterator[str]:
+def _pieces(text: str, width: int) -> Iterator[tuple[str, str]]:
+    """Yield what a line may be broken before, each with the space that stands before it."""
     for word in text.split(" "):
-        piece = ""
-        for character in word:
-            if cells(piece + character) > width:
-                yield piece
-                piece = ""
-            piece += character
-        yield piece
+        gap = " "
+        for part in UNSPACED.findall(word) if WIDE.search(word) else [word]:
+            piece = ""
+            for character in part:
+                if cells(piece + character) > width:
+                    yield gap, piece
+                    gap, piece = "", ""
+                piece += character
+            yield gap, piece
+            gap = ""
 
 
 def block(head: Sequence[Span], text: str, width: int, *, style: str = "") -> Iterator[Line]:

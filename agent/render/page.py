@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from agent.render.lines import Line, Span, block, shown
+from agent.render.lines import Line, Span, block, cells, pad, shown
 from agent.render.one_log import brief
+from agent.render.told import told
 from agent.render.words import ASCII, GLYPHS
 from diagnostics.document import Document, Incident
 
@@ -17,7 +18,7 @@ class Page:
     def __init__(
         self, document: Document, *, width: int, ascii_only: bool, everything: bool
     ) -> None:
-        self.document = document = brief(document)
+        self.document = document = brief(told(document))
         self.width = width
         self.narrow = width < ROOMY
         self.everything = everything
@@ -68,10 +69,10 @@ class Page:
             tail = f"{shown(text)}, {right}" if right else shown(text)
             under = (Span(" " * (indent + 4)),)
             return [(*head, Span(label)), *block(under, tail, self.width)]
-        head = (*head, Span(f"{label:<24} "))
-        room = self.width - (len(right) + 2 if right else 0)
+        head = (*head, Span(pad(label, 24) + " "))
+        room = self.width - (cells(right) + 2 if right else 0)
         first, *more = block(head, shown(text), room)
         if right:
-            gap = self.width - sum(len(s.text) for s in first) - len(right)
+            gap = self.width - sum(cells(s.text) for s in first) - cells(right)
             first = (*first, Span(" " * max(gap, 2)), Span(right, "dim"))
         return [first, *more]

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agent.render.lines import Line, Span, edge, shown
+from agent.render.language import say
+from agent.render.lines import Line, Span, cells, edge, shown
 from agent.render.scale import Curve, curves, place_of, short
 from diagnostics.document import Document
 
@@ -24,29 +25,36 @@ def plots(document: Document, *, width: int, ascii_only: bool) -> list[Line]:
         drawn = [curve for curve in curves(run) if curve.name in DRAWN]
         if drawn:
             framework = f", {run['framework']}" if run["framework"] else ""
-            lines += [(), (Span(shown(f"Curves of {run['log']}{framework}"), "bold"),)]
+            head = say("Curves of {log}", log=f"{run['log']}{framework}")
+            lines += [(), (Span(shown(head), "bold"),)]
         for curve in drawn:
             lines += [(), *_plot(curve, run["marks"], width, ascii_only=ascii_only)]
-    return lines or [(), (Span("  no numbers to draw", "dim"),)]
+    return lines or [(), (Span("  " + say("no numbers to draw"), "dim"),)]
 
 
 def _plot(
     curve: Curve, marks: Sequence[dict[str, Any]], width: int, *, ascii_only: bool
 ) -> Iterator[Line]:
     columns = max(width - LABEL - 2, LEAST)
-    last = "" if curve.last is None else f"last {short(curve.last)}{curve.unit}"
-    how = ", by powers of ten" if curve.axis.by_size else ""
+    last = (
+        "" if curve.last is None else say("last {value}", value=f"{short(curve.last)}{curve.unit}")
+    )
+    how = say(", by powers of ten") if curve.axis.by_size else ""
     yield edge((Span("  "), Span(f"{curve.title}{how}", "bold")), last, width)
     rows = _ascii(curve, columns) if ascii_only else _braille(curve, columns)
     for number, row in enumerate(rows):
         label = {0: short(curve.axis.high), ROWS - 1: short(curve.axis.low)}.get(number, "")
         yield (Span(f"{label:>{LABEL}} ", "dim"), Span(row))
     if curve.bad:
-        yield (Span(f"{'no number':>{LABEL}} ", "dim"), Span(_bad(curve, columns), "fault"))
+        yield (Span(_right(say("no number")), "dim"), Span(_bad(curve, columns), "fault"))
     told = _marks(curve, marks, columns)
     if told:
-        yield (Span(f"{'found':>{LABEL}} ", "dim"), Span(told, "warning"))
+        yield (Span(_right(say("found")), "dim"), Span(told, "warning"))
     yield edge((Span(" " * (LABEL + 1)), Span(curve.at(0), "dim")), curve.at(-1), width)
+
+
+def _right(label: str) -> str:
+    return " " * (LABEL - cells(label)) + label + " "
 
 
 def _columns(curve: Curve, columns: int) -> list[list[float]]:

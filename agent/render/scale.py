@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from agent.render.language import say
+
 # Curves whose values are told by their size, where one is so many times another.
 BY_SIZE = frozenset({"grad_norm", "loss_scale", "lr"})
 TIMES = 50.0
@@ -61,13 +63,13 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """Return the curve's name in words."""
-        return TITLES.get(self.name, (self.name, ""))[0]
+        return say(TITLES.get(self.name, (self.name, ""))[0])
 
     @property
     def unit(self) -> str:
         """Return the unit of its values with a space before it."""
         unit = TITLES.get(self.name, ("", ""))[1]
-        return f" {unit}" if unit else ""
+        return f" {say(unit)}" if unit else ""
 
     @property
     def last(self) -> float | None:

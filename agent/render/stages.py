@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from agent.render.lines import Line, Span, cells, shown, wrap
+from agent.render.language import say
+from agent.render.lines import Line, Span, cells, pad, shown, wrap
 from agent.render.page import STATE, Page
 from agent.render.words import duration
 from diagnostics.document import CheckLine, StageReport
@@ -15,7 +16,7 @@ DENIED = "denied"
 
 def stages(page: Page) -> list[Line]:
     """Return the stages in the order in which they were walked."""
-    lines = page.heading("Stages")
+    lines = page.heading(say("Stages"))
     for number, stage in enumerate(page.document.stages, start=1):
         lines += _stage(page, number, stage)
     return lines
@@ -23,15 +24,19 @@ def stages(page: Page) -> list[Line]:
 
 def _stage(page: Page, number: int, stage: StageReport) -> list[Line]:
     counts = _counts(page, stage)
-    head = (Span(f"  {number}  "), page.glyph(_state(page, stage)), Span(f" {stage.name:<10} "))
+    head = (
+        Span(f"  {number}  "),
+        page.glyph(_state(page, stage)),
+        Span(f" {pad(say(stage.name), 10)} "),
+    )
     indent = sum(cells(span.text) for span in head)
     right = page.ages.get(stage.name, "")
     if not right and stage.seconds is not None:
         right = duration(stage.seconds)
-    summary = "   ".join(part for part in (f"{counts:<6}", _headline(stage)) if part.strip())
-    room = page.width - indent - len(right) - 2
+    summary = "   ".join(part for part in (pad(counts, 6), _headline(stage)) if part.strip())
+    room = page.width - indent - cells(right) - 2
     first, *more = wrap(shown(summary), room)
-    gap = page.width - indent - cells(first) - len(right)
+    gap = page.width - indent - cells(first) - cells(right)
     lines: list[Line] = [(*head, Span(first), Span(" " * gap), Span(right, "dim"))]
     lines += [(Span(" " * indent), Span(line)) for line in more]
     return lines + _details(page, stage)
@@ -56,26 +61,31 @@ def _counts(page: Page, stage: StageReport) -> str:
         f for f in page.document.findings if f["stage"] == stage.name and f["severity"] != "info"
     ]
     own = Counter(STATE[f["severity"]] for f in loud if not f["explained_by"])
-    parts = [f"{verdicts['ok']} ok"] if verdicts["ok"] else []
+    parts = [say("{count} ok", count=verdicts["ok"])] if verdicts["ok"] else []
     parts += [_plural(own[state], state) for state in ("fault", "warning") if own[state]]
     if follows := len(loud) - sum(own.values()):
         incident = page.incident_of(next(f["id"] for f in loud if f["explained_by"]))
-        verb = "follows" if follows == 1 else "follow"
-        parts.append(f"{follows} {verb} from {incident}")
+        told = (
+            "{count} follows from {incident}" if follows == 1 else "{count} follow from {incident}"
+        )
+        parts.append(say(told, count=follows, incident=incident))
     if verdicts["unknown"]:
-        parts.append(f"{verdicts['unknown']} {'held back' if stage.held_back_by else 'not seen'}")
-    return ", ".join(parts)
+        told = "{count} held back" if stage.held_back_by else "{count} not seen"
+        parts.append(say(told, count=verdicts["unknown"]))
+    return say(", ").join(parts)
 
 
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+def _plural(count: int, state: str) -> str:
+    if state == "fault":
+        return say("{count} fault" if count == 1 else "{count} faults", count=count)
+    return say("{count} warning" if count == 1 else "{count} warnings", count=count)
 
 
 def _headline(stage: StageReport) -> str:
     if stage.verdict not in ("ok", "not_applicable"):
         return ""
     wanted = "ok" if stage.verdict == "ok" else "not_applicable"
-    nothing = "" if stage.checks else "nothing to judge"
+    nothing = "" if stage.checks else say("nothing to judge")
     return next((check.message for check in stage.checks if check.verdict == wanted), nothing)
 
 
@@ -101,7 +111,7 @@ def _unseen(page: Page, stage: StageReport) -> list[Line]:
             why.setdefault(check.message, []).append(check.check)
     lines: list[Line] = []
     for message, checks in why.items():
-        label = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
+        label = checks[0] if len(checks) == 1 else say("{count} checks", count=len(checks))
         named = f" ({', '.join(checks)})" if len(checks) > 1 and page.everything else ""
         lines += page.row("unknown", label, message + named, indent=7)
     return lines
@@ -131,9 +141,12 @@ def unseen_as_user(page: Page) -> list[Line]:
     if not blind:
         return []
     left = len(blind) - MOST_NAMES
-    named = ", ".join(blind[:MOST_NAMES]) + (f" and {left} more" if left > 0 else "")
-    checks = "1 check sees" if len(blind) == 1 else f"{len(blind)} checks see"
-    text = f"{checks} more as root (sudo gpudiag run): {named}"
+    named = ", ".join(blind[:MOST_NAMES])
+    if left > 0:
+        named = say("{names} and {left} more", names=named, left=left)
+    one = "1 check sees more as root (sudo gpudiag run): {names}"
+    more = "{count} checks see more as root (sudo gpudiag run): {names}"
+    text = say(one if len(blind) == 1 else more, count=len(blind), names=named)
     head = page.glyph("unknown")
     return [
         (head, Span(" "), Span(line)) if not number else (Span("  "), Span(line))
@@ -153,16 +166,21 @@ def notes(page: Page) -> list[Line]:
     if not found:
         return []
     if len(found) == 1:
-        return [(Span(line),) for line in wrap(f"One note: {shown(found[0])}.", page.width)]
-    lines: list[Line] = [(Span(f"{len(found)} notes", "bold"),)]
+        return [
+            (Span(line),)
+            for line in wrap(say("One note: {note}.", note=shown(found[0])), page.width)
+        ]
+    lines: list[Line] = [(Span(say("{count} notes", count=len(found)), "bold"),)]
     for message in found if page.everything else found[:MOST_NOTES]:
         lines += page.item("-", message)
     if len(found) > MOST_NOTES and not page.everything:
-        lines.append(page.text(f"and {len(found) - MOST_NOTES} more: --all shows them"))
+        lines.append(
+            page.text(say("and {left} more: --all shows them", left=len(found) - MOST_NOTES))
+        )
     return lines
 
 
 def _folded(alike: list[str], *, everything: bool) -> list[str]:
     if everything or len(alike) <= MOST_ALIKE:
         return alike
-    return [f"{alike[0]} (and {len(alike) - 1} more like it)"]
+    return [say("{first} (and {left} more like it)", first=alike[0], left=len(alike) - 1)]

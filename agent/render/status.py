@@ -7,7 +7,8 @@ import msgspec
 
 from agent.render.gpu_table import Users, gpu_table
 from agent.render.incidents import incidents
-from agent.render.lines import Line, Span, block, cells, edge, shown
+from agent.render.language import say
+from agent.render.lines import Line, Span, block, cells, edge, pad, shown
 from agent.render.page import ROOMY, Page
 from agent.render.stages import stages
 from agent.render.verdict import verdict
@@ -37,7 +38,7 @@ def draw(
     page = Page(document, width=width - cells(seen) - 2, ascii_only=ascii_only, everything=False)
     first, *more = verdict(page)
     page.width, page.narrow = width, width < ROOMY
-    page.ages = {name: f"{age(old)} ago" for name, old in status["stages_s"].items()}
+    page.ages = {name: say("{age} ago", age=age(old)) for name, old in status["stages_s"].items()}
     gpus = [*gpu_table(page, status["gpus"], users), ()] if status["gpus"] else []
     walked = [*stages(page), ()] if status["diagnosis"] is not None else []
     causes: list[Line] = [*incidents(page), ()]
@@ -51,7 +52,7 @@ def _document(status: Status) -> Document:
     if (said := status["diagnosis"]) is None:
         return Document(
             product=status["agent"]["product"],
-            node=status["node"] or "this node",
+            node=status["node"] or say("this node"),
             boot_id=None,
             started=None,
             seconds=None,
@@ -66,9 +67,9 @@ def _document(status: Status) -> Document:
 
 def _seen(status: Status, *, short: bool) -> str:
     if status["age_s"] is None:
-        return "no walk was finished yet"
-    seen = f"as seen {age(status['age_s'])} ago"
-    return seen if short else f"{seen}, {moment(status['diagnosis']['started'])}"
+        return say("no walk was finished yet")
+    seen = say("as seen {age} ago", age=age(status["age_s"]))
+    return seen if short else say(", ").join((seen, moment(status["diagnosis"]["started"])))
 
 
 def age(seconds: float) -> str:
@@ -84,46 +85,68 @@ def _up(seconds: float) -> str:
 
 def _daemon(page: Page, status: Status) -> list[Line]:
     about = status["agent"]
-    lines = page.heading("Daemon")
+    lines = page.heading(say("Daemon"))
     for state, label, text in _rows(status, about):
-        head = (Span("  "), page.glyph(state), Span(f" {label:<13} "))
+        head = (Span("  "), page.glyph(state), Span(f" {pad(say(label), 13)} "))
         lines += block(head, shown(text), page.width)
     return lines
 
 
 def _rows(status: Status, about: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     cost = about["cost"]
-    facts = [about["product"].rpartition(" ")[2], f"up {_up(about['up_s'])}"]
+    facts = [about["product"].rpartition(" ")[2], say("up {time}", time=_up(about["up_s"]))]
     if cost["pss_bytes"] is not None:
         facts.append(f"{cost['pss_bytes'] / MIB:.0f} MiB")
     if cost["core_share"] is not None:
-        facts.append(f"{cost['core_share'] * 100:.2f} % of a core")
-    rows = [("ok", "agent", f"{', '.join(facts)}, mode {about['mode']}"), _walks(status, about)]
+        facts.append(say("{percent:.2f} % of a core", percent=cost["core_share"] * 100))
+    rows = [
+        (
+            "ok",
+            "agent",
+            say("{facts}, mode {mode}", facts=say(", ").join(facts), mode=about["mode"]),
+        ),
+        _walks(status, about),
+    ]
     rows += _delivery(about.get("report"))
     left = about["left_behind"]
     state = "warning" if left else "ok"
-    rows.append((state, "helpers", f"{about['helpers']} running, {left} left behind"))
+    rows.append(
+        (
+            state,
+            "helpers",
+            say("{count} running, {left} left behind", count=about["helpers"], left=left),
+        )
+    )
     if about["released_until"] is not None:
-        rows.append(("unknown", "GPUs", "released: the driver is not asked"))
+        rows.append(("unknown", "GPUs", say("released: the driver is not asked")))
     if about["ended_before"]:
         rows.append(("warning", "last run", about["ended_before"]))
     rows += [("warning", "problem", text) for text in about["problems"]]
-    rows += [
-        ("warning", "source", f"{one['name']} fails, {one['failures']} times now: {one['missing']}")
-        for one in status["sources"]
-        if one["failures"]
-    ]
+    rows += [("warning", "source", _failing(one)) for one in status["sources"] if one["failures"]]
     return rows
 
 
+def _failing(source: Mapping[str, Any]) -> str:
+    return say(
+        "{name} fails, {count} times now: {why}",
+        name=source["name"],
+        count=source["failures"],
+        why=source["missing"],
+    )
+
+
 def _walks(status: Status, about: Mapping[str, Any]) -> tuple[str, str, str]:
-    every = f"every {about['walk_s']:.0f} s"
+    every = say("every {seconds:.0f} s", seconds=about["walk_s"])
     if status["age_s"] is None:
-        return "unknown", "walks", f"{every}; the first is not finished yet"
+        return "unknown", "walks", say("{every}; the first is not finished yet", every=every)
     if status["age_s"] > late(about["walk_s"]):
-        return "warning", "walks", f"{every}, but the last ended {age(status['age_s'])} ago"
+        return (
+            "warning",
+            "walks",
+            say("{every}, but the last ended {age} ago", every=every, age=age(status["age_s"])),
+        )
     took = status["diagnosis"]["seconds"]
-    lasted = "" if took is None else f"; the last took {took:.1f} s"
+    lasted = "" if took is None else say("; the last took {seconds:.1f} s", seconds=took)
     return "ok", "walks", every + lasted
 
 
@@ -134,13 +157,26 @@ def late(walk_s: float) -> float:
 
 def _delivery(report: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
     if report is None:
-        return [("none", "aggregator", "none is set: what is seen stays on this node")]
+        return [("none", "aggregator", say("none is set: what is seen stays on this node"))]
     ago = report["acknowledged_s"]
-    heard = "nothing acknowledged yet" if ago is None else f"newest acknowledged {age(ago)} ago"
+    heard = (
+        say("nothing acknowledged yet")
+        if ago is None
+        else say("newest acknowledged {age} ago", age=age(ago))
+    )
     problem = report["problem"]
-    spool = f"{report['bytes'] / MIB:.1f} of {report['most_bytes'] / MIB:.0f} MiB waits"
+    waits, most = report["bytes"] / MIB, report["most_bytes"] / MIB
     lost = report["lost"]
     return [
         ("warning" if problem else "ok", "aggregator", f"{report['url']}; {problem or heard}"),
-        ("warning" if lost else "ok", "spool", f"{spool}, {lost} dropped"),
+        (
+            "warning" if lost else "ok",
+            "spool",
+            say(
+                "{waits:.1f} of {most:.0f} MiB waits, {lost} dropped",
+                waits=waits,
+                most=most,
+                lost=lost,
+            ),
+        ),
     ]

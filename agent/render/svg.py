@@ -4,6 +4,7 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from agent.render.language import say
 from agent.render.scale import Curve, place_of, short
 
 WIDTH, HEIGHT = 720, 150
@@ -16,10 +17,15 @@ def figure(curve: Curve, marks: Sequence[dict[str, Any]]) -> str:
     """Return the curve with its marks, each a dashed upright line with the evidence's number."""
     every = ((place_of(curve, mark["step"]), mark) for mark in marks)
     placed = [(place, mark) for place, mark in every if place is not None]
-    told = ", ".join(f"{mark['fault']} at step {mark['step']:,}" for _, mark in placed)
-    last = "" if curve.last is None else f"last {short(curve.last)}{curve.unit}"
+    told = ", ".join(
+        say("{fault} at step {step:,}", fault=mark["fault"], step=mark["step"])
+        for _, mark in placed
+    )
+    last = (
+        "" if curve.last is None else say("last {value}", value=f"{short(curve.last)}{curve.unit}")
+    )
     label = f"{curve.title}: {last}{'; ' + told if told else ''}"
-    how = ", by powers of ten" if curve.axis.by_size else ""
+    how = say(", by powers of ten") if curve.axis.by_size else ""
     drawn = (_grid(curve), _lines(curve), _bad(curve), _end(curve), _upright(curve, placed))
     parts = "".join(piece for pieces in drawn for piece in pieces)
     return (

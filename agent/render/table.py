@@ -1,6 +1,7 @@
 """`gpudiag run` and `logs` for people: verdict, incidents, stages, what to do."""
 
 from agent.render.incidents import incidents
+from agent.render.language import say
 from agent.render.lines import Line
 from agent.render.page import Page
 from agent.render.stages import notes, stages, unseen_as_user
@@ -27,13 +28,15 @@ def _older(page: Page) -> list[Line]:
     ages = {c.check: c.age_s for s in page.document.stages for c in s.checks if c.age_s is not None}
     if not ages:
         return []
-    checks = "1 check rests" if len(ages) == 1 else f"{len(ages)} checks rest"
-    text = f"{checks} on what the agent of this node saw up to {max(ages.values()):.0f} s ago"
+    one = "1 check rests on what the agent of this node saw up to {age:.0f} s ago"
+    more = "{count} checks rest on what the agent of this node saw up to {age:.0f} s ago"
+    age = max(ages.values())
+    text = say(one, age=age) if len(ages) == 1 else say(more, count=len(ages), age=age)
     return [page.text(text, indent=0)]
 
 
 def _plan(page: Page) -> list[Line]:
-    lines = page.heading("What to do")
+    lines = page.heading(say("What to do"))
     if not page.document.plan:
         return [*lines, page.text(_no_plan(page))]
     for entry in page.document.plan:
@@ -41,12 +44,12 @@ def _plan(page: Page) -> list[Line]:
         if len(page.document.plan) > 1:
             root = page.finding(incident.root)
             lines.append(page.text(f"{incident.id}, {root['fault']}"))
-        lines += page.item("1.", "Look first:")
+        lines += page.item("1.", say("Look first:"))
         lines += [page.command(step.command) for step in incident.next]
         for number, step in enumerate(entry.steps, start=2):
             lines += page.item(f"{number}.", sentence(step))
         if incident.resubmit:
-            lines += page.item("-", "Start the job anew on other nodes:")
+            lines += page.item("-", say("Start the job anew on other nodes:"))
             lines.append(page.command(incident.resubmit))
         if entry.risk:
             lines += page.item("-", sentence(entry.risk))
@@ -54,13 +57,17 @@ def _plan(page: Page) -> list[Line]:
 
 
 def _no_plan(page: Page) -> str:
-    blind = [stage.name for stage in page.document.stages if stage.verdict == "unknown"]
+    blind = [say(stage.name) for stage in page.document.stages if stage.verdict == "unknown"]
     if not blind:
-        return "nothing"
-    stages = f"{', '.join(blind)} stage{'s' if len(blind) > 1 else ''}"
-    return f"find out why the {stages} could not be seen: that is no word that all is well"
+        return say("nothing")
+    one = "find out why the {stages} stage could not be seen: that is no word that all is well"
+    more = "find out why the {stages} stages could not be seen: that is no word that all is well"
+    stages = say(", ").join(blind)
+    return say(one, stages=stages) if len(blind) == 1 else say(more, stages=stages)
 
 
 def _more(page: Page) -> list[Line]:
     roots = [page.finding(root)["fault"] for root in page.document.root_causes]
-    return [page.text(f"More: gpudiag explain {roots[0]}", indent=0)] if roots else []
+    return (
+        [page.text(say("More: gpudiag explain {fault}", fault=roots[0]), indent=0)] if roots else []
+    )

@@ -1,5 +1,6 @@
 """The first line: who reads only this knows the node's state."""
 
+from agent.render.language import say
 from agent.render.lines import Line, Span, block, cells, shown
 from agent.render.page import STATE, Page
 from agent.render.words import duration, moment
@@ -22,20 +23,30 @@ def verdict(page: Page) -> list[Line]:
         gap = page.width - sum(cells(s.text) for s in lines[0]) - cells(right)
         lines[0] = (*lines[0], Span(" " * max(gap, 2)), Span(right, "dim"))
     if document.simulated:
-        lines.append(page.text("simulated: no real node was looked at"))
+        lines.append(page.text(say("simulated: no real node was looked at")))
     return lines
 
 
 def sentence(page: Page) -> str:
     """Return what is wrong, or that all is well, in one sentence."""
     document = page.document
-    name = document.node or "this log"
+    name = document.node or say("this log")
     if document.verdict == "ok":
-        return f"{name} is well." if document.node else "nothing wrong was found."
+        return (
+            say("{name} is well.", name=name) if document.node else say("nothing wrong was found.")
+        )
     if document.verdict == "unknown":
-        blind = [stage.name for stage in document.stages if stage.verdict == "unknown"]
-        what = f"the {' and '.join(blind)} stage" if blind else "not everything"
-        return f"{name} cannot be judged: {what} could {'not ' if blind else ''}be seen."
+        blind = [say(stage.name) for stage in document.stages if stage.verdict == "unknown"]
+        if not blind:
+            return say("{name} cannot be judged: not everything could be seen.", name=name)
+        unseen = say(" and ").join(blind)
+        return say(
+            "{name} cannot be judged: the {unseen} stage could not be seen.",
+            name=name,
+            unseen=unseen,
+        )
     root = page.finding(document.root_causes[0])
-    word = {"fault": "a fault", "warning": "a warning"}[STATE[root["severity"]]]
-    return f"{name} has {word}: {root['message']}."
+    message = root["message"]
+    if STATE[root["severity"]] == "fault":
+        return say("{name} has a fault: {message}.", name=name, message=message)
+    return say("{name} has a warning: {message}.", name=name, message=message)

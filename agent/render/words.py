@@ -2,6 +2,8 @@
 
 import datetime as dt
 
+from agent.render.language import say
+
 GLYPHS = {
     "fault": "✗",
     "warning": "!",
@@ -37,7 +39,8 @@ def moment(iso: str) -> str:
     """Return `30 Nov 02:22:10 +08:00`."""
     at = local(iso)
     offset = at.strftime("%z")
-    return f"{at.day} {MONTHS[at.month - 1]} {at:%H:%M:%S} {offset[:3]}:{offset[3:5]}"
+    time = f"{at:%H:%M:%S} {offset[:3]}:{offset[3:5]}"
+    return say("{day} {month} {time}", day=at.day, month=say(MONTHS[at.month - 1]), time=time)
 
 
 def clock(iso: str) -> str:
@@ -48,12 +51,12 @@ def clock(iso: str) -> str:
 
 def times(count: int) -> str:
     """Return `once` or `212 times`."""
-    return "once" if count == 1 else f"{count:,} times"
+    return say("once") if count == 1 else say("{count:,} times", count=count)
 
 
 def sentence(clause: str) -> str:
     """Return *clause* with a capital letter and a full stop."""
-    return f"{capital(clause)}."
+    return capital(clause) + ("." if clause.isascii() else say("."))
 
 
 def capital(clause: str) -> str:

@@ -1,4 +1,4 @@
-"""Compile the catalogues of translations: `*.po` as people write them, `*.mo` as gettext reads them.
+"""Compile the catalogues of translations: `*.po` are people's, `*.mo` are what gettext reads.
 
 It is hatch's hook at each build, and `python deploy/dev/compile_messages.py` after an edit.
 """

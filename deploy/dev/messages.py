@@ -14,7 +14,10 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
+from agent.render import explain, html, scale
+from agent.render.words import MONTHS
 from deploy.dev.compile_messages import FOLDER, compile_all
+from diagnostics.finding import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = ("zh",)
@@ -83,7 +86,16 @@ FORMS = {
     *("diagnostics/knowledge/codes/tables.py", "diagnostics/knowledge/codes/events.py"),
 }
 # What stands between sentences and clauses, and a number before what it counts.
-MARKS = ("; ", ", ", " and ", " or ", ": ", ".", "{count} {things}")
+LABELS = (
+    *("Causes", "Look first", "What to do", "Never", "Told apart", "Explains", "Checks", "Reads"),
+    *("References", "Limits", "Can find", "Set with", "Anchor", "Pattern", "Finds", "Leaves"),
+    *("Remedy", "More", "Where", "On", "Told as", "Recovery", "Driver", "Sub-events"),
+    *("agent", "walks", "aggregator", "spool", "helpers", "GPUs", "last run", "problem", "source"),
+    *("#", "address", "job", "user", "margin", "memory", "busy", "temp", "power"),
+    *("open", "acknowledged", "resolved", "reopened", "ok", "fault", "warning", "unknown"),
+    *("application", "driver", "hardware", "software", "firmware", "fabric"),
+)
+MARKS = ("; ", ", ", " and ", " or ", ": ", ":", ".", "{count} {things}")
 NAMES = {
     *("GPU", "GPUs", "NVSwitch", "rank", "pid", "uid", "gpu", "pod", "pods", "beegfs", "ceph"),
     *("mds", "statfs", "adjtimex", "syslog", "dev", "kmsg", "export", "unset", "target", "iB"),
@@ -104,21 +116,20 @@ Found = tuple[str, str]
 
 def texts(node: ast.AST, fixed: Mapping[str, str]) -> list[str]:
     """Return the templates that an expression can be; names of *fixed* texts are no places."""
+    told: list[str] = []
     if isinstance(node, ast.Constant):
-        return [node.value] if isinstance(node.value, str) else []
-    if isinstance(node, ast.JoinedStr):
-        return [_template(node, fixed)]
-    if isinstance(node, ast.Name):
-        return [fixed[node.id]] if node.id in fixed else []
-    if isinstance(node, ast.IfExp):
-        return texts(node.body, fixed) + texts(node.orelse, fixed)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        told = [node.value] if isinstance(node.value, str) else []
+    elif isinstance(node, ast.JoinedStr):
+        told = [_template(node, fixed)]
+    elif isinstance(node, ast.Name):
+        told = [fixed[node.id]] if node.id in fixed else []
+    elif isinstance(node, ast.IfExp):
+        told = texts(node.body, fixed) + texts(node.orelse, fixed)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         sides = [texts(side, fixed) for side in (node.left, node.right)]
-        if not any(sides):
-            return []
-        ways = itertools.product(*(side or ["{more}"] for side in sides))
-        return [left + right for left, right in itertools.islice(ways, MOST_WAYS)]
-    return []
+        ways = itertools.product(*(side or ["{more}"] for side in sides)) if any(sides) else ()
+        told = [left + right for left, right in itertools.islice(ways, MOST_WAYS)]
+    return told
 
 
 def _template(node: ast.JoinedStr, fixed: Mapping[str, str]) -> str:
@@ -161,6 +172,9 @@ def python(source: str, *, says: bool) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _called(node) in SAYS and node.args:
             yield from texts(node.args[0], fixed)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.IfExp):
+            # What a name is given first, and said by that name.
+            yield from (one for one in texts(node.value, {}) if SENTENCE.search(one))
 
 
 def _fixed(tree: ast.Module) -> dict[str, str]:
@@ -256,6 +270,17 @@ def _sentences() -> Iterator[Found]:
         yield from _found(path, refusals(path.read_text()))
 
 
+def _looked_up() -> Iterator[Found]:
+    """Yield the words that drawing says by the value of a table or of the document."""
+    titles = [word for title in scale.TITLES.values() for word in title if word]
+    yield from (("agent/render/scale.py", one) for one in titles)
+    yield from (("agent/render/words.py", one) for one in MONTHS)
+    yield from (("agent/render/html.py", one) for one in html.WORDS.values())
+    yield from (("agent/render/explain.py", one) for one in explain.WORD.values())
+    yield from (("agent/render/explain.py", one) for one in STAGES)
+    yield from (("deploy/dev/messages.py", one) for one in LABELS)
+
+
 def found(domain: str) -> Iterator[Found]:
     """Yield each message of a catalogue with the file that says it."""
     if domain == "sentences":
@@ -263,8 +288,10 @@ def found(domain: str) -> Iterator[Found]:
         yield from (("deploy/dev/messages.py", one) for one in WORDS)
     elif domain == "screen":
         yield from (("deploy/dev/messages.py", one) for one in MARKS)
+        yield from _looked_up()
         for path in _of("agent/render/*.py"):
-            yield from _found(path, python(path.read_text(), says=True))
+            where = str(path.relative_to(ROOT))
+            yield from ((where, one) for one in python(path.read_text(), says=True))
     else:
         folder, of = {"rules": ("rules/data", rules), "pages": ("knowledge/pages", pages)}[domain]
         for path in _of(f"diagnostics/{folder}/*.toml"):

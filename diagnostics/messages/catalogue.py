@@ -27,7 +27,7 @@ MOST_KNOWN = 20_000
 MOST_PARTS = 16
 LISTS = ("; ", ", ", " and ", " or ")
 COLON, NUMBER = ": ", "{count} {things}"
-WORD = re.compile(r"(?<![\w./:-])[a-z]{2,}(?![\w./:-])")
+WORD = re.compile(r"(?<![\w./:-])(?!(?:min|ms|pid|uid|ranks?) )(?!min$|ms$)[a-z]{2,}(?![\w./:-])")
 # A number of things has a word for their kind behind it in Chinese.
 THINGS = re.compile(r"\{(\w+)[^}]*\} [个条块次步行]")
 COUNTED = re.compile(r"(\d[\d.,]*) (\D.*)")
@@ -39,7 +39,10 @@ class Catalogue:
     `missing` are the domains that were not compiled.
     """
 
-    def __init__(self, texts: Mapping[str, str], missing: Iterable[str] = ()) -> None:
+    def __init__(
+        self, language: str, texts: Mapping[str, str], missing: Iterable[str] = ()
+    ) -> None:
+        self.language = language
         self.missing = tuple(missing)
         self._texts = {english: text for english, text in texts.items() if english and text}
         self._known: dict[str, str | None] = {}
@@ -61,6 +64,10 @@ class Catalogue:
     def word(self, english: str) -> str:
         """Return a text without places."""
         return self._texts.get(english, english)
+
+    def has(self, english: str) -> bool:
+        """Return whether it has a text or template."""
+        return english in self._texts
 
     def say(self, template: str, args: Mapping[str, Any]) -> str:
         """Return a template filled with *args*, those of them that are sentences in turn too."""
@@ -130,7 +137,7 @@ class Catalogue:
         yield from self._in_parts(english, depth)
 
     def _in_parts(self, english: str, depth: int) -> Iterator[str]:
-        """Yield it as a list, as `who: what`, as a sentence with a tail, or as a number of things."""
+        """Yield it as a list, as `who: what`, with a tail, or as a number of things."""
         for mark in LISTS:
             parts = english.split(mark)
             clear = [self._is_clear(part, depth) for part in parts]
@@ -162,8 +169,9 @@ class Catalogue:
         return [name for name in THINGS.findall(self._texts[one.text]) if name in one.names]
 
     def _before(self, text: str) -> str:
-        head, colon, _ = text.partition(": ")
-        return f"{self._piece(head, 1)}{colon}" if colon else self._piece(text, 1)
+        head, colon, _ = text.partition(COLON)
+        told = self._piece(head, 1)
+        return told if not colon else told + (COLON if told.isascii() else self.word(COLON))
 
 
 class _Plain(dict[str, str]):
@@ -209,4 +217,4 @@ def load(language: str, domains: Iterable[str] = DOMAINS) -> Catalogue:
                 texts |= vars(gettext.GNUTranslations(compiled))["_catalog"]
         except FileNotFoundError:
             missing.append(domain)
-    return Catalogue(texts, missing)
+    return Catalogue(language, texts, missing)
