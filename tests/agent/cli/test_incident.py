@@ -1,6 +1,8 @@
 """One incident: its story, the text of its ticket, and the archive for whoever repairs the node."""
 
+import asyncio
 import json
+import sys
 import tarfile
 from pathlib import Path
 
@@ -8,6 +10,9 @@ import pytest
 
 from agent.cli import evidence, explain
 from agent.cli.errors import Mistake
+from agent.daemon.endpoint import Endpoint, bind
+from tests.agent.daemon.documents import document, finding, incident, walked
+from tests.agent.daemon.fake import Fake
 from tests.nodes.replay import NODES
 
 LOST = str(NODES / "h100-gpu-lost")
@@ -64,6 +69,32 @@ def test_without_an_agent_a_fingerprint_says_what_to_do(tmp_path: Path) -> None:
         run(explain.command, "fd95c9490f998e3f", "--socket", str(tmp_path / "none.sock"))
 
     assert (True, True) == ("no agent runs" in told.value.what, "--replay DIR" in told.value.hint)
+
+
+async def explained(name: str, path: Path, endpoint: Endpoint) -> tuple[int | None, str]:
+    """Return what `explain` says while this endpoint answers."""
+    task = asyncio.ensure_future(endpoint.run())
+    asked = await asyncio.create_subprocess_exec(
+        *(str(Path(sys.executable).with_name("gpudiag")), "explain", name, "--socket", str(path)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    told = (await asked.communicate())[0].decode()
+    task.cancel()
+    await asyncio.wait([task])
+    return asked.returncode, told
+
+
+def test_what_is_over_is_told_by_the_agent(tmp_path: Path) -> None:
+    """A fingerprint that the last walk no longer has is asked of the agent's memory."""
+    name = "91e8a2c4d5f60718"
+    over = document(finding(1), incidents=(incident("f1", name, state="resolved"),))
+    path = tmp_path / "agent.sock"
+    with bind(path) as listening:
+        endpoint = Endpoint(Fake(walked(), stories={name: over}), listening, None)
+        status, told = asyncio.run(explained(name, path, endpoint))
+
+    assert (0, True, True) == (status, f"{name}, resolved" in told, "Message of f1." in told)
 
 
 def test_the_archive_holds_the_machine_and_nothing_of_the_job(tmp_path: Path) -> None:

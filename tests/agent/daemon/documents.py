@@ -30,7 +30,12 @@ def finding(number: int = 1, fault: str = "gpu_lost", **subject: Any) -> dict[st
         "last_seen": None,
         "count": 1,
         "confidence": 0.9,
-        "evidence": [{"source": "kmsg", "text": f"evidence of f{number}", "values": {}}],
+        "evidence": [
+            {
+                **{"source": "kmsg", "text": f"evidence of f{number}", "line": None},
+                **{"time": None, "time_error_s": None, "values": {}},
+            }
+        ],
         "explained_by": None,
         "remedies": [],
     }
