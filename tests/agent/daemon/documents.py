@@ -32,8 +32,12 @@ def finding(number: int = 1, fault: str = "gpu_lost", **subject: Any) -> dict[st
         "confidence": 0.9,
         "evidence": [
             {
-                **{"source": "kmsg", "text": f"evidence of f{number}", "line": None},
-                **{"time": None, "time_error_s": None, "values": {}},
+                "source": "kmsg",
+                "text": f"evidence of f{number}",
+                "line": None,
+                "time": None,
+                "time_error_s": None,
+                "values": {},
             }
         ],
         "explained_by": None,

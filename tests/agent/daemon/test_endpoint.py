@@ -80,7 +80,7 @@ async def test_one_line_asks_and_one_line_answers(served: Path) -> None:
     [
         (b"hello\n", "a question is one JSON object on one line"),
         (b"[]\n", "a question is one JSON object on one line"),
-        (b'{"ask": "x"}\n', "no such question: status, hook, release-gpus, observations and ack"),
+        (b'{"ask": "x"}\n', "no such question: status, hook, release-gpus, observations, incident"),
         (b"[" * 4000 + b"\n", "a question is one JSON object on one line"),
         (b"\xff\xfe\n", "a question is one JSON object on one line"),
         (b"x" * 100_000 + b"\n", None),
