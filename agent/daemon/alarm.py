@@ -10,7 +10,10 @@ import msgspec
 
 from collectors.catalog import Collect, Source
 from collectors.facts.observation import Missing, Observation
-from collectors.network import devlink, fec
+from collectors.gpu import health, nvml
+from collectors.gpu.health import GpuHealth
+from collectors.gpu.nvml import GpuSnapshot
+from collectors.network import devlink, fec, fec_errors
 from collectors.network.counters import Counting, PortCounters
 from collectors.network.links import LinkHistory, Watching
 from collectors.network.optics import Looking, Optics
@@ -31,13 +34,16 @@ class Alarm:
         self._watching = Watching()
 
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
-        """Return *sources* with those of links and counters as ones that remember."""
+        """Return *sources* with those of links, counters and GPUs as ones that remember."""
         going_on: dict[type[Observation], Collect] = {
+            GpuSnapshot: nvml.Looking().collect,
+            GpuHealth: health.Looking().collect,
             LinkHistory: self._watching.collect,
             PortCounters: Counting().collect,
             EthernetStatistics: Sampling().collect,
             Optics: Looking().collect,
             fec.Fec: fec.Looking().collect,
+            fec_errors.FecErrors: fec_errors.Sampling().collect,
             devlink.AdapterHealth: devlink.Looking().collect,
         }
         return tuple(

@@ -18,6 +18,8 @@ DRIVER = "/proc/driver/nvidia/version"
 WHAT = "NVML"
 # Without persistence the first contact takes seconds a GPU; a stage has 20 s in all.
 FIRST_S, NEXT_S = 15.0, 5.0
+# What was read longer ago is not what was just before: counters began anew, a job ended.
+LONGEST_S = 60.0
 
 # nvmlDeviceGetPowerUsage of GPU 0000:4e:00.0; pid 4711, state S, in hrtimer_nanosleep
 STUCK = re.compile(

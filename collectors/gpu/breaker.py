@@ -48,14 +48,27 @@ class Breaker(msgspec.Struct, frozen=True):
         return Missing(what=what, cause=Cause.HELD_BACK, detail=detail)
 
 
+# The records that were read last, with what they forbid: several ask of the same ones, again and
+# again, and a log without news is the same tuple.
+_read: list[tuple[tuple[Record, ...], Breaker]] = []
+
+
 def breaker(log: KernelLog | Missing) -> Breaker:
     """Return what this boot's log forbids; a log that cannot be read forbids nothing.
 
     A driver that was loaded anew since has no memory of what came before.
     """
+    if isinstance(log, Missing):
+        return Breaker()
+    if not _read or _read[0][0] is not log.records:
+        _read[:] = [(log.records, _forbidden(log))]
+    return _read[0][1]
+
+
+def _forbidden(log: KernelLog) -> Breaker:
     silent: Record | None = None
     lost: dict[str, None] = {}
-    for record in () if isinstance(log, Missing) else log.by_kernel():
+    for record in log.by_kernel():
         # Who asks often asks of thousands of lines that are not the driver's.
         if record.text[:5].upper() != "NVRM:":
             continue

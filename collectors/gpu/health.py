@@ -8,7 +8,7 @@ import msgspec
 from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.gpu.asking import FIRST_S, Driver, driver
+from collectors.gpu.asking import FIRST_S, LONGEST_S, Driver, driver
 from collectors.gpu.health_parts import (
     Clocks,
     Ecc,
@@ -24,9 +24,6 @@ from collectors.gpu.health_parts import (
 )
 from collectors.gpu.nvml import GpuSnapshot
 from collectors.node.protocol import Node
-
-# The whole reading takes a handful of calls more for each GPU, one of them to its flash.
-WHOLE_S = 10.0
 
 Inforom = Literal["valid", "corrupted"]
 
@@ -91,7 +88,7 @@ class GpuHealth(Observation, frozen=True, kw_only=True):
     """All GPUs, and what changes of them as it was `watched_s` before.
 
     `loaded` is False on a node without the NVIDIA driver. `init_error` is NVML's code where the
-    library did not start. `before` holds only what changes: memory, ECC, heat, power, clocks, PCIe,
+    library did not start. `before` holds what changes: memory, ECC, heat, power, clocks, PCIe,
     NVLink and use; it is empty where there was one reading. `held_back` are addresses of GPUs that
     fell off the bus by the kernel's word and are not asked; `stuck` are those of which a call did
     not return, with the function's name: neither are in `gpus`.
@@ -120,34 +117,70 @@ class GpuHealth(Observation, frozen=True, kw_only=True):
         return ((before[gpu.key], gpu) for gpu in self.answering() if gpu.key in before)
 
 
+class Looking:
+    """GPUs looked at again and again: each reading is compared with the one before."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, tuple[GpuReading, ...]] | None = None
+
+    async def collect(
+        self, node: Node, wanted: Wanted, log: KernelLog | Missing, use: GpuSnapshot | Missing
+    ) -> GpuHealth | Missing:
+        """Read all; the first time what changes before; not from a driver that hung just before."""
+        before, self._before = self._before, None
+        asked = await driver(node, wanted, log)
+        if asked is None:
+            return GpuHealth(loaded=False)
+        if isinstance(asked, Missing):
+            return asked
+        if isinstance(use, Missing) and use.cause is Cause.TIMEOUT:
+            return use
+        stuck = {} if isinstance(use, Missing) else use.stuck
+        refused = await asked.go_on_without(stuck)
+        if refused is not None:
+            return refused
+        if before is None or node.monotonic() - before[0] > LONGEST_S:
+            first = await _brief(asked, node)
+            if isinstance(first, GpuHealth | Missing):
+                return first
+            before = first
+        return await self._compared(asked, node, wanted, before)
+
+    async def _compared(
+        self,
+        asked: Driver,
+        node: Node,
+        wanted: Wanted,
+        before: tuple[float, tuple[GpuReading, ...]],
+    ) -> GpuHealth | Missing:
+        at, then = before
+        await node.sleep(max(wanted.sample_s - (node.monotonic() - at), 0.0))
+        watched_s = round(node.monotonic() - at, 1)
+        now = await asked.ask(GpuHealth, "nvml_health", deadline_s=FIRST_S, brief=False)
+        if isinstance(now, Missing):
+            return now
+        self._before = (at + watched_s, now.gpus)
+        return msgspec.structs.replace(
+            now,
+            before=then,
+            watched_s=watched_s,
+            held_back=asked.held_back,
+            stuck=asked.stuck,
+        )
+
+
+async def _brief(
+    asked: Driver, node: Node
+) -> tuple[float, tuple[GpuReading, ...]] | GpuHealth | Missing:
+    """Return when what changes was read, and what; an answer without GPUs is all there is."""
+    first = await asked.ask(GpuHealth, "nvml_health", deadline_s=FIRST_S, brief=True)
+    if isinstance(first, Missing) or not first.gpus:
+        return first
+    return node.monotonic(), first.gpus
+
+
 async def collect(
     node: Node, wanted: Wanted, log: KernelLog | Missing, use: GpuSnapshot | Missing
 ) -> GpuHealth | Missing:
     """Read what changes, and *sample_s* later all; not from a driver that hung just before."""
-    asked = await driver(node, wanted, log)
-    if asked is None:
-        return GpuHealth(loaded=False)
-    if isinstance(asked, Missing):
-        return asked
-    if isinstance(use, Missing) and use.cause is Cause.TIMEOUT:
-        return use
-    stuck = {} if isinstance(use, Missing) else use.stuck
-    refused = await asked.go_on_without(stuck)
-    return await _twice(asked, node, wanted) if refused is None else refused
-
-
-async def _twice(asked: Driver, node: Node, wanted: Wanted) -> GpuHealth | Missing:
-    before = await asked.ask(GpuHealth, "nvml_health", deadline_s=FIRST_S, brief=True)
-    if isinstance(before, Missing) or not before.gpus:
-        return before
-    await node.sleep(wanted.sample_s)
-    now = await asked.ask(GpuHealth, "nvml_health", deadline_s=WHOLE_S, brief=False)
-    if isinstance(now, Missing):
-        return now
-    return msgspec.structs.replace(
-        now,
-        before=before.gpus,
-        watched_s=wanted.sample_s,
-        held_back=asked.held_back,
-        stuck=asked.stuck,
-    )
+    return await Looking().collect(node, wanted, log, use)

@@ -7,7 +7,7 @@ import msgspec
 from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.gpu.asking import FIRST_S, NEXT_S, driver
+from collectors.gpu.asking import FIRST_S, LONGEST_S, NEXT_S, driver
 from collectors.node.protocol import Node
 
 
@@ -62,23 +62,43 @@ class GpuSnapshot(Observation, frozen=True, kw_only=True):
     stuck: Mapping[str, str] = {}
 
 
+class Looking:
+    """GPUs looked at again and again: their use is told with that of the look before."""
+
+    def __init__(self) -> None:
+        self._before: tuple[float, GpuSnapshot] | None = None
+
+    async def collect(
+        self, node: Node, wanted: Wanted, log: KernelLog | Missing
+    ) -> GpuSnapshot | Missing:
+        """Ask once more; the first time twice, so that use is not judged by one moment."""
+        before, self._before = self._before, None
+        asked = await driver(node, wanted, log)
+        if asked is None:
+            return GpuSnapshot(loaded=False)
+        if isinstance(asked, Missing):
+            return asked
+        deadline_s = FIRST_S
+        if before is None or node.monotonic() - before[0] > LONGEST_S:
+            first = await asked.ask(GpuSnapshot, "nvml", deadline_s=FIRST_S)
+            if isinstance(first, Missing) or not first.gpus:
+                return first
+            before, deadline_s = (node.monotonic(), first), NEXT_S
+        at, then = before
+        await node.sleep(max(wanted.sample_s - (node.monotonic() - at), 0.0))
+        watched_s = round(node.monotonic() - at, 1)
+        now = await asked.ask(GpuSnapshot, "nvml", deadline_s=deadline_s)
+        if isinstance(now, Missing):
+            return now
+        self._before = (at + watched_s, now)
+        return msgspec.structs.replace(
+            _joined(then, now, watched_s), held_back=asked.held_back, stuck=asked.stuck
+        )
+
+
 async def collect(node: Node, wanted: Wanted, log: KernelLog | Missing) -> GpuSnapshot | Missing:
     """Ask twice, *sample_s* apart, so that use is not judged by one moment."""
-    asked = await driver(node, wanted, log)
-    if asked is None:
-        return GpuSnapshot(loaded=False)
-    if isinstance(asked, Missing):
-        return asked
-    first = await asked.ask(GpuSnapshot, "nvml", deadline_s=FIRST_S)
-    if isinstance(first, Missing) or not first.gpus:
-        return first
-    await node.sleep(wanted.sample_s)
-    second = await asked.ask(GpuSnapshot, "nvml", deadline_s=NEXT_S)
-    if isinstance(second, Missing):
-        return second
-    return msgspec.structs.replace(
-        _joined(first, second, wanted.sample_s), held_back=asked.held_back, stuck=asked.stuck
-    )
+    return await Looking().collect(node, wanted, log)
 
 
 def _joined(first: GpuSnapshot, second: GpuSnapshot, watched_s: float) -> GpuSnapshot:

@@ -12,16 +12,19 @@ from collectors.node.protocol import Node
 STATE, PARENT, FLAGS, USER, SYSTEM, START, PROCESSOR = 0, 1, 6, 11, 12, 19, 36
 KTHREAD = 0x00200000
 TICKS_S = 100.0
+UPTIME = "/proc/uptime"
 
 
 async def collect(node: Node, wanted: Wanted) -> ProcessTable | Missing:
     """Read the stat file of every process in one question."""
     del wanted
-    seen = await node.files("/proc/[0-9]*/stat", "/proc/uptime", cap=4096)
+    seen = await node.files("/proc/[0-9]*/stat", UPTIME, cap=4096)
     if isinstance(seen, Missing):
         return seen
-    uptime = re.match(r"\d+\.\d+", seen.get("/proc/uptime") or "")
-    processes = tuple(p for _, text in seen.match("/proc/[0-9]*/stat") if (p := parse(text)))
+    uptime = re.match(r"\d+\.\d+", seen.get(UPTIME) or "")
+    # Thousands of texts: they are put in order by the number that each holds.
+    found = [p for path, text in seen.texts.items() if path != UPTIME and (p := parse(text))]
+    processes = tuple(sorted(found, key=lambda process: process.pid))
     if uptime is None or not processes:
         return Missing(what="ProcessTable", cause=Cause.GARBLED, detail="/proc holds no processes")
     return ProcessTable(processes=processes, uptime_s=float(uptime[0]))

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -14,6 +15,14 @@ from collectors.helpers.children import rooted
 MOST_FILES = 40_000
 MOST_BYTES = 24 << 20
 MOST_COUNTED = 512 << 20
+# Folders whose times say nothing of what is in them.
+UNSEEN = ("/proc", "/sys", "/dev", "/run")
+# The coarsest clock of a file system that is in use, with what two machines' clocks are apart.
+SETTLED_NS = 5_000_000_000
+MOST_FOLDERS, MOST_KEPT = 256, 256
+# Files that the kernel writes as one piece: what comes short of the room for it is all of it.
+WHOLE = re.compile(r"/sys/|/proc/[0-9]{1,10}/stat$")
+PAGE = 4096
 # What stands before the first wildcard.
 PLAIN = re.compile(r"[^*?\[]*")
 
@@ -30,12 +39,50 @@ def _matching(
     return rooted.expand(root, pattern, known)
 
 
+class Listed:
+    """What a folder held at its last look; it is listed anew once it changed.
+
+    Only for folders on a disk: what the kernel shows by itself (/proc, /sys) changes unseen.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[int, int, int, list[str]]] = {}
+
+    def matching(self, folder: str, last: str) -> list[str] | None:
+        """Return the names in *folder* that match, None where its time tells nothing."""
+        if not folder or folder.startswith(UNSEEN):
+            return None
+        try:
+            now = os.stat(folder)
+            mark = (now.st_dev, now.st_ino, now.st_mtime_ns)
+            known = self._known.get((folder, last))
+            if known is not None and known[:3] == mark:
+                return known[3]
+            found = fnmatch.filter(os.listdir(folder), last)
+        except OSError:
+            return []
+        # What comes within the tick of its clock would not show in its time.
+        if time.time_ns() - now.st_mtime_ns > SETTLED_NS and len(found) <= MOST_KEPT:
+            self._room()
+            self._known[folder, last] = (*mark, found)
+        return found
+
+    def _room(self) -> None:
+        if len(self._known) >= MOST_FOLDERS:
+            self._known.clear()
+
+
+_listed = Listed()
+
+
 def _globbed(pattern: str, names: dict[str, list[str]]) -> Iterator[str]:
-    """Return what `glob` does; a folder of thousands of libraries is listed once for a question."""
+    """Return what `glob` does; a folder of thousands of libraries is listed once it changed."""
     folder, _, last = pattern.rpartition("/")
     start = PLAIN.match(last)
     if start is None or not start[0] or start[0] == last or glob.has_magic(folder):
         return glob.iglob(pattern)
+    if (kept := _listed.matching(folder, last)) is not None:
+        return (f"{folder}/{name}" for name in kept)
     if folder not in names:
         try:
             names[folder] = os.listdir(folder or "/")
@@ -78,9 +125,12 @@ def _read(path: str, cap: int) -> str:
     # O_NONBLOCK: a FIFO or a tty that stands where a file should must not hold the child.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        pieces = []
-        left = cap
-        while left > 0 and (piece := os.read(handle, left)):
+        piece = os.read(handle, cap)
+        if len(piece) < min(cap, PAGE) and WHOLE.match(path):
+            return piece.decode("utf-8", "backslashreplace")
+        pieces = [piece]
+        left = cap - len(piece)
+        while piece and left > 0 and (piece := os.read(handle, left)):
             pieces.append(piece)
             left -= len(piece)
     finally:

@@ -11,7 +11,7 @@ from collectors.facts.kernel_log import KernelLog, Record
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.gpu.asking import converted
-from collectors.gpu.health import GpuHealth, GpuReading, collect
+from collectors.gpu.health import GpuHealth, GpuReading, Looking, collect
 from collectors.gpu.nvml import GpuSnapshot
 from collectors.node.recorded import Recorded
 from tests.recording import write
@@ -78,6 +78,45 @@ def test_counters_are_read_twice(tmp_path: Path) -> None:
     replays = [(before.pcie.replays, now.pcie.replays) for before, now in got.watched()]
 
     assert (8, (174, 9174), 1.0) == (len(replays), replays[2], got.watched_s)
+
+
+def test_who_looks_again_compares_with_the_last_look(tmp_path: Path) -> None:
+    """The second look of one who goes on asks once: what the first read stands beside it."""
+    of = node(tmp_path, "[[step]]\nat_s = 6\n[step.gpu.2]\npcie.replays = 9174\n")
+    looking = Looking()
+
+    async def twice() -> tuple[float, GpuHealth | Missing, float]:
+        try:
+            await looking.collect(of, Wanted(), QUIET, WELL)
+            await of.sleep(10.0)
+            before = of.monotonic()
+            return before, await looking.collect(of, Wanted(), QUIET, WELL), of.monotonic()
+        finally:
+            await of.close()
+
+    began, got, ended = asyncio.run(twice())
+    assert isinstance(got, GpuHealth)
+    replays = [(before.pcie.replays, now.pcie.replays) for before, now in got.watched()]
+
+    assert (8, (174, 9174), 10.0, began) == (len(replays), replays[2], got.watched_s, ended)
+
+
+def test_what_was_read_a_minute_ago_is_not_compared_with(tmp_path: Path) -> None:
+    """After a pause, in which counters may have begun anew, the first look is made again."""
+    of = node(tmp_path)
+    looking = Looking()
+
+    async def twice() -> GpuHealth | Missing:
+        try:
+            await looking.collect(of, Wanted(), QUIET, WELL)
+            await of.sleep(61.0)
+            return await looking.collect(of, Wanted(), QUIET, WELL)
+        finally:
+            await of.close()
+
+    got = asyncio.run(twice())
+
+    assert 1.0 == (got.watched_s if isinstance(got, GpuHealth) else got)
 
 
 def test_the_same_recording_says_the_same_twice(tmp_path: Path) -> None:

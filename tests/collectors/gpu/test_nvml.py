@@ -13,7 +13,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
 from collectors.gpu.asking import converted
 from collectors.gpu.breaker import breaker
-from collectors.gpu.nvml import Gpu, GpuProcess, GpuSnapshot, collect
+from collectors.gpu.nvml import Gpu, GpuProcess, GpuSnapshot, Looking, collect
 from collectors.node.recorded import Recorded
 from tests.recording import recorded, write
 
@@ -84,6 +84,25 @@ def test_two_samples_stand_side_by_side(tmp_path: Path) -> None:
     )
 
     assert expected == asyncio.run(collect(Recorded(tmp_path), Wanted(), QUIET))
+
+
+def test_who_looks_again_asks_once(tmp_path: Path) -> None:
+    """The second look tells the use of the first, and waits for nothing."""
+    write(tmp_path, files=DRIVER, answers=[{"kind": "nvml", "answer": answer(12)}])
+    of = Recorded(tmp_path)
+    looking = Looking()
+
+    async def twice() -> tuple[float, GpuSnapshot | Missing]:
+        await looking.collect(of, Wanted(), QUIET)
+        await of.sleep(10.0)
+        began = of.monotonic()
+        seen = await looking.collect(of, Wanted(), QUIET)
+        return of.monotonic() - began, seen
+
+    took_s, seen = asyncio.run(twice())
+    assert isinstance(seen, GpuSnapshot)
+
+    assert (0.0, 10.0, 12) == (took_s, seen.watched_s, seen.gpus[0].utilisation_before_percent)
 
 
 def test_an_init_error_is_an_observation(tmp_path: Path) -> None:

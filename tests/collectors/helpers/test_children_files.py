@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.helpers.children.files import files, log_tail
+from collectors.helpers.children.files import Listed, files, log_tail
 
 
 @pytest.fixture
@@ -101,3 +101,53 @@ def test_names_are_those_that_glob_gives(tmp_path: Path, pattern: str) -> None:
 
     matched = glob.glob(f"{tmp_path}/{pattern}")  # noqa: PTH207 - it is what is compared with
     assert {*matched, f"{tmp_path}/lib/libcuda.so.1"} == set(got)
+
+
+def test_a_folder_without_news_is_not_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of libraries are listed once; one that came, or went, is seen at the next look."""
+    (tmp_path / "libnvidia-ml.so.580.95.05").touch()
+    os.utime(tmp_path, (1_700_000_000, 1_700_000_000))
+    listed: list[str] = []
+    real = os.listdir
+
+    def counted(path: str) -> list[str]:
+        listed.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    of = Listed()
+    looks = [of.matching(str(tmp_path), "libnvidia-ml.so.*") for _ in range(3)]
+    (tmp_path / "libnvidia-ml.so.580.126.09").touch()
+    later = of.matching(str(tmp_path), "libnvidia-ml.so.*")
+
+    assert ([["libnvidia-ml.so.580.95.05"]] * 3, 2, 2) == (looks, len(listed), len(later or ()))
+
+
+def test_a_folder_that_just_changed_is_listed_each_time(tmp_path: Path) -> None:
+    """Two changes within one tick of a file system's clock leave the same time: both are seen."""
+    of = Listed()
+    stamp = time.time_ns()
+    os.utime(tmp_path, ns=(stamp, stamp))
+    before = of.matching(str(tmp_path), "lib*")
+    (tmp_path / "libcuda.so.1").touch()
+    os.utime(tmp_path, ns=(stamp, stamp))
+
+    assert ([], ["libcuda.so.1"]) == (before, of.matching(str(tmp_path), "lib*"))
+
+
+@pytest.mark.parametrize("folder", ["/proc", "/sys/class/net", "/dev", "/run", ""])
+def test_what_the_kernel_shows_is_listed_each_time(folder: str) -> None:
+    """The time of such a folder says nothing of what is in it."""
+    assert None is Listed().matching(folder, "a*")
+
+
+@pytest.mark.parametrize("pattern", ["/sys/class/net/*/type", "/proc/[0-9]*/stat"])
+def test_what_is_one_piece_is_read_whole(pattern: str) -> None:
+    """A short answer of the kernel is the whole file: it is what another reading of it says."""
+    got = files("/", [pattern], [], 4096)["texts"]
+    mine = {path: text for path, text in got.items() if "/proc/" not in path or "/self/" in path}
+    ends = {text[-1:] for text in got.values()}
+
+    assert ({"\n"}, {p: Path(p).read_text() for p in mine}) == (ends, mine)
