@@ -5,9 +5,12 @@ from typing import Annotated
 
 import msgspec
 
+from collectors.facts.observation import Missing
 from collectors.facts.subject import Subject
 from collectors.network.fec import Fec, PortFec
+from collectors.network.fec_errors import FecErrors
 from diagnostics.check import Limits, check
+from diagnostics.checks.network.uncorrected import uncorrected
 from diagnostics.finding import Evidence, Finding, NotApplicable, Statement, Unseen, Well, found
 
 MEGA = 1000
@@ -21,15 +24,24 @@ class FecLimits(Limits, frozen=True, kw_only=True):
     siblings: Annotated[
         int, msgspec.Meta(ge=1, description="ports of its speed that have it (our default)")
     ] = 2
+    bit_errors: Annotated[
+        float,
+        msgspec.Meta(
+            ge=0, description="part of all bits that is wrong behind the correction (IBTA: 1e-12)"
+        ),
+    ] = 1e-12
 
 
-@check("network.fec", stage="network", faults=("nic_fec_off",), proved="documented")
-def fec(seen: Fec, limits: FecLimits) -> Iterator[Statement]:
+@check(
+    "network.fec", stage="network", faults=("nic_fec_off", "nic_errors_rate"), proved="documented"
+)
+def fec(seen: Fec, errors: FecErrors | Missing, limits: FecLimits) -> Iterator[Statement]:
     """No port of 100 Gb/s and more goes without error correction where its like have it.
 
     Lanes of 50 Gb/s and more lose bits by design, and the correction mends them. Without it each
     lost bit is a lost packet, which all ranks of a job wait for. Short copper cables of 100 Gb/s
-    need none: there it is a note.
+    need none: there it is a note. Where a driver counts the blocks that could not be mended, they
+    are held against IBTA's limit of bit errors, as `mlxlink` would tell it.
     """
     yield from (Unseen(missing=missing) for missing in seen.silent)
     told = [port for port in seen.ports if port.active]
@@ -38,6 +50,8 @@ def fec(seen: Fec, limits: FecLimits) -> Iterator[Statement]:
             yield NotApplicable(why="no Ethernet port of 100 Gb/s or more tells of its correction")
         return
     findings = [one for port in told if port.off and (one := _off(port, told, limits))]
+    if not isinstance(errors, Missing):
+        findings += uncorrected(errors, limits.bit_errors)
     yield from findings
     if not any(one.severity != "info" for one in findings):
         kinds = sorted({" ".join(port.active) for port in told})
