@@ -1,12 +1,13 @@
 """A real actor as a process of its own, on a socket and a state directory of the test's."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, run
 from typing import Any
 
 from remediations.act.hand import ActorHand, Done, Objection
@@ -61,6 +62,39 @@ class Started:
     def ask(self, verb: str, **args: Any) -> Done | Objection:
         """Ask it by the product's own client."""
         return asyncio.run(self.hand.ask(verb, args))
+
+    def journal(self) -> list[str]:
+        """Return the lines of its journal."""
+        path = self.state / "journal.jsonl"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def done(self) -> list[str]:
+        """Return what the verbs of the tests did."""
+        path = self.node / "done"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def age(self, hours: float) -> None:
+        """Let all that it remembers have been so long ago."""
+        lines = [json.loads(line) for line in self.journal()]
+        for line in lines:
+            for key in {"at", "up"} & line.keys():
+                line[key] -= hours * 3600
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (self.state / "journal.jsonl").write_text(text)
+
+    def python(self, code: str) -> str:
+        """Return what a program of Python's prints."""
+        argv = [sys.executable, "-I", "-c", code]
+        return run(argv, capture_output=True, text=True, check=True, timeout=20).stdout
+
+    def stop(self) -> None:
+        """Stop it as systemd does."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        self.process.terminate()
+        self.process.wait(timeout=20)
+        self.process.stdout.close()
+        self.process = None
 
     def kill(self) -> None:
         """Kill it and all that it started, as a power cut would."""

@@ -20,6 +20,8 @@ def put(turn: Turn, name: str) -> str:
         time.sleep(600)
     if (NODE / f"refuse-{name}").exists():
         raise Refused("denied", "the node says no")
+    if (NODE / f"slow-{name}").exists():
+        time.sleep(1)
     with (NODE / "done").open("a") as log:
         log.write(f"put {name}\n")
     (NODE / f"is-{name}").touch()

@@ -54,8 +54,7 @@ def ends(actor: Started) -> list[str]:
 
 
 def did(actor: Started) -> list[str]:
-    log = actor.node / "done"
-    return log.read_text().splitlines() if log.exists() else []
+    return actor.done()
 
 
 def hangs(actor: Started, where: str) -> None:
@@ -217,6 +216,18 @@ def test_verb_outlives_its_caller(actor: Started) -> None:
         hangs(actor, "hang-before-a")
     said = acted(actor, "recover")
     assert ("open", []) == (said[-1].partition(":")[0], did(actor))
+
+
+def test_stopped_in_a_step(actor: Started) -> None:
+    """An actor that is told to stop finishes the step that it began, and writes its outcome."""
+    (actor.node / "slow-a").touch()
+    with acting(actor, "begun"):
+        hangs(actor, "hang-before-a")
+        actor.stop()
+    (actor.node / "slow-a").unlink()
+    outcomes = [line for line in actor.journal() if '"outcome","id"' in line]
+    actor.start()
+    assert (["put a"], 1) == (did(actor), len(outcomes))
 
 
 def test_evidence_of_a_torn_journal(actor: Started) -> None:
