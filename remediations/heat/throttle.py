@@ -101,7 +101,8 @@ def step(state: State, seen: Seen, pace: Pace = Pace()) -> tuple[State, Order]: 
     grown = _grown(state, seen)
     state = msgspec.structs.replace(state, last_s=seen.at_s, slowed_ns=seen.slowed_ns)
     if (why := _stays(state, seen, pace)) is not None:
-        return _paused(state, why)
+        # A person is called where something is at stake: a cap that is kept, or heat left alone.
+        return _paused(state, why, call=seen.held is not None or _hot(seen, grown=grown))
     return _judged(state, seen, pace, grown=grown)
 
 
@@ -148,10 +149,10 @@ def _distrusted_s(state: State, seen: Seen) -> float:
     return seen.at_s - (seen.at_s if state.distrusted_since_s is None else state.distrusted_since_s)
 
 
-def _paused(state: State, why: tuple[Phase, str]) -> tuple[State, Order]:
+def _paused(state: State, why: tuple[Phase, str], *, call: bool) -> tuple[State, Order]:
     phase, sentence = why
     state = msgspec.structs.replace(state, samples=(), cool_since_s=None, phase=phase)
-    return state, Order(why=sentence, page=phase in HANDED_OVER)
+    return state, Order(why=sentence, page=call and phase in HANDED_OVER)
 
 
 def _judged(state: State, seen: Seen, pace: Pace, *, grown: bool) -> tuple[State, Order]:

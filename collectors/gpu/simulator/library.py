@@ -157,7 +157,11 @@ class Simulator:
         news = self._settings.news() if self._settings is not None else None
         for index, values in (news or {}).items():
             for state in self.states:
-                state.gpus[int(index)].update(values)
+                table = state.gpus[int(index)]
+                table.update(values)
+                for key in [key for key, value in values.items() if value is None]:
+                    # Not supported from now on.
+                    del table[key]
 
     def act(self, name: str, gpu: Gpu, *values: int) -> None:
         """Note a setting that was made."""

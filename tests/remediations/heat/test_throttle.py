@@ -119,6 +119,14 @@ def test_a_brake_is_no_heat(why: dict[str, bool]) -> None:
     assert ([], True, "braked") == (kinds, last.page, gpu.state.phase)
 
 
+def test_nobody_is_called_for_nothing() -> None:
+    """A brake on a cool GPU, and blindness where nothing is capped, are others' to tell."""
+    braked, blind = Patient(), Patient()
+    pages = [braked.sample(**COOL, braked=True).page, blind.sample(bmc="silent").page]
+
+    assert [False, False] == pages
+
+
 @pytest.mark.parametrize("bmc", ["silent", "lying"])
 def test_held_15_minutes_then_by_the_driver_alone(bmc: str) -> None:
     """A BMC that falls silent or lies holds all for 15 min; then the driver's word is enough."""

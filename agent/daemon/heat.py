@@ -1,0 +1,218 @@
+"""Heat: looks at each GPU every 30 s, and lets the actor lower or restore its power limit.
+
+What to do is decided by `remediations.heat.throttle`, what may be done by the actor. It needs no
+lease of the aggregator and heeds no mass guard: it takes nothing away, and a hot room is where it
+is needed most.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from agent.daemon.log import Log
+from collectors.bmc.sensors import BmcSensors
+from collectors.catalog import Source
+from collectors.facts.observation import Missing, Observation
+from collectors.facts.wanted import Wanted
+from collectors.gpu.caps import HandedOver, PowerCaps
+from collectors.gpu.health import GpuHealth
+from collectors.node.protocol import Node
+from remediations.act.hand import Done, Hand, Objection
+from remediations.heat import causes, lease, seen
+from remediations.heat.throttle import Held, Order, Pace, Seen, State, step
+from remediations.policy import PATH, Policy, PolicyError, parse
+
+REMEDY = "gpu.power_cap"
+# The BMC's own limit, by the names that the actor gives it.
+BY_BMC = ("dcmi", "redfish")
+# Renewed while so much of it is left, so that a few lost questions do no harm.
+RENEW_AT = 0.8
+# DCMI takes five runs of ipmitool, Redfish four answers.
+CAP_S, NODE_S, ASK_S = 15.0, 60.0, 5.0
+
+# A rehearsal has another one.
+PACE = Pace()
+
+Newest = Callable[[type[Observation]], Observation | Missing]
+
+
+class Heat:
+    """The caps of one node: what is remembered of each GPU, and who has to look at it."""
+
+    def __init__(self, node: Node, newest: Newest, hand: Hand, log: Log, pace: Pace) -> None:
+        self._node = node
+        self._newest = newest
+        self._hand = hand
+        self._log = log
+        self._pace = pace
+        self._states: dict[str, State] = {}
+        self._said: dict[str, str] = {}
+        self.handed_over: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            await self._node.sleep(self._pace.sample_s)
+            await self.once()
+
+    async def once(self) -> None:
+        """Look once, and do what is to be done."""
+        policy = await self._policy()
+        mode = policy.of(REMEDY)
+        if mode == "observe":
+            self._states.clear()
+            self.handed_over.clear()
+            return
+        held = await self._held() if mode == "act" else {}
+        acting = mode == "act" and held is not None
+        why = "; ".join(one.says for one in self._causes())
+        for name, said in self._samples(held or {}, policy):
+            state, order = step(self._states.get(name, State()), said, self._pace)
+            self._states[name] = state
+            self._told(name, state, order)
+            if order.kind != "keep":
+                await self._carry_out(name, said, order, why, acting=acting)
+        if acting and held:
+            await self._renew(held)
+
+    async def _policy(self) -> Policy:
+        files = await self._node.files(PATH)
+        text = None if isinstance(files, Missing) else files.get(PATH)
+        try:
+            return Policy() if text is None else parse(text, PATH)
+        except PolicyError as problem:
+            self._once("policy", "acting_policy_wrong", why=f"{problem}: {problem.hint}")
+            return Policy()
+
+    async def _held(self) -> dict[str, tuple[Held, float]] | None:
+        """Return the caps that are on, with what is left of each; None where no actor answers."""
+        answer = await self._hand.ask("caps", {}, deadline_s=ASK_S)
+        if isinstance(answer, Objection):
+            self._once("actor", "heat_without_actor", why=answer.why)
+            return None
+        self._said.pop("actor", None)
+        return {one["subject"]: (_cap(one), float(one["left_s"])) for one in answer.value["held"]}
+
+    def _causes(self) -> tuple[causes.Reason, ...]:
+        sensors, health = self._newest(BmcSensors), self._newest(GpuHealth)
+        assert isinstance(sensors, BmcSensors | Missing)
+        assert isinstance(health, GpuHealth | Missing)
+        return causes.reasons(sensors, health)
+
+    def _samples(
+        self, held: Mapping[str, tuple[Held, float]], policy: Policy
+    ) -> Iterator[tuple[str, Seen]]:
+        """Yield what is seen of each GPU, of those with a cap that say nothing, and of the node."""
+        sensors, health = self._newest(BmcSensors), self._newest(GpuHealth)
+        assert isinstance(sensors, BmcSensors | Missing)
+        assert isinstance(health, GpuHealth | Missing)
+        bmc, lost = causes.word(sensors, health), causes.supply_lost(sensors)
+        now = self._node.monotonic()
+        gpus = {} if isinstance(health, Missing) else {g.pci: g for g in health.answering()}
+        caps = {name: cap for name, (cap, _) in held.items()}
+        told = {
+            pci: seen.of_gpu(now, gpu, caps.get(pci), bmc, supply_lost=lost)
+            for pci, gpu in gpus.items()
+            if pci is not None
+        }
+        silent = [name for name in (*caps, *self._states) if name not in (*told, *BY_BMC)]
+        for name in dict.fromkeys(silent):
+            told[name] = Seen(at_s=now, held=caps.get(name), bmc=bmc, supply_lost=lost)
+        yield from told.items()
+        if by := _of_node(policy, caps):
+            yield by, seen.of_node(now, [*told.values()], _share(caps.get(by)), bmc, lost)
+
+    def _told(self, name: str, state: State, order: Order) -> None:
+        """Say once that a person has it, and once that it is over."""
+        if order.page:
+            self.handed_over[name] = order.why
+            self._once(f"page {name}", "heat_needs_person", subject=name, why=order.why)
+        elif order.kind != "keep" or state.phase in ("watching", "capped"):
+            self.handed_over.pop(name, None)
+            self._said.pop(f"page {name}", None)
+
+    async def _carry_out(
+        self, name: str, said: Seen, order: Order, cause: str, *, acting: bool
+    ) -> None:
+        if not acting:
+            self._log.info("heat_advised", subject=name, limit=order.limit, why=order.why)
+            return
+        why = f"{order.why}; {cause}" if order.kind == "down" else order.why
+        verb, args, seconds = _asked(name, said, order)
+        answer = await self._hand.ask(verb, {**args, "why": _line(why)}, deadline_s=seconds)
+        if isinstance(answer, Done):
+            self._log.warning("heat_limit_set", subject=name, order=order.kind, why=why, **args)
+        else:
+            self._log.warning("heat_limit_not_set", subject=name, why=answer.why)
+
+    async def _renew(self, held: Mapping[str, tuple[Held, float]]) -> None:
+        lent = lease.LEASE_S * self._pace.sample_s / Pace().sample_s
+        if min(left for _, left in held.values()) < RENEW_AT * lent:
+            answer = await self._hand.ask("renew_caps", {}, deadline_s=ASK_S)
+            if isinstance(answer, Objection):
+                self._log.warning("heat_not_renewed", why=answer.why)
+
+    def _once(self, key: str, event: str, **facts: str) -> None:
+        """Say it where it was not said before in the same words."""
+        if self._said.get(key) != str(facts):
+            self._said[key] = str(facts)
+            self._log.warning(event, **facts)
+
+    def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
+        """Return the sources, of which the one of caps tells who is in a person's hands, too."""
+
+        def behind(one: Source) -> Source:
+            if one.shape is not PowerCaps:
+                return one
+
+            async def collect(node: Node, wanted: Wanted) -> Observation | Missing:
+                told = await one.collect(node, wanted)
+                return self._with_people(told) if isinstance(told, PowerCaps) else told
+
+            return msgspec.structs.replace(one, collect=collect)
+
+        return tuple(map(behind, sources))
+
+    def _with_people(self, told: PowerCaps) -> PowerCaps:
+        people = tuple(HandedOver(subject=n, why=w) for n, w in self.handed_over.items())
+        return msgspec.structs.replace(told, handed_over=people)
+
+
+def _cap(one: Mapping[str, Any]) -> Held:
+    return Held(
+        limit=int(one["limit"]),
+        before=int(one["before"]),
+        stepped_s_ago=float(one["stepped_s_ago"]),
+    )
+
+
+def _of_node(policy: Policy, caps: Mapping[str, Held]) -> str | None:
+    """Return by what name the node is capped, where it is or may be."""
+    on = next((name for name in BY_BMC if name in caps), None)
+    wanted = "redfish" if policy.heat.redfish else "dcmi" if policy.heat.dcmi else None
+    return on or wanted
+
+
+def _share(held: Held | None) -> Held | None:
+    """Return the node's cap in thousandths of what it drew, in whole steps."""
+    if held is None:
+        return None
+    steps = round(10 - 10 * held.limit / held.before) if held.before else 0
+    limit = seen.WHOLE - steps * lease.step(seen.WHOLE)
+    return Held(limit=limit, before=seen.WHOLE, stepped_s_ago=held.stepped_s_ago)
+
+
+def _asked(name: str, said: Seen, order: Order) -> tuple[str, dict[str, Any], float]:
+    """Return the actor's verb, its arguments, and how long it may take."""
+    before = said.held.before if said.held else 0
+    limit = before if order.limit is None else order.limit
+    if name in BY_BMC:
+        steps = (seen.WHOLE - limit) // lease.step(seen.WHOLE)
+        return "cap_node", {"steps": steps}, NODE_S
+    return "cap_gpu", {"gpu": name, "limit_mw": limit}, CAP_S
+
+
+def _line(text: str) -> str:
+    """Return text as the actor takes it: one printable line of bounded length."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:480]
