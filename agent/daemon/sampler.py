@@ -130,9 +130,11 @@ class Sampler:
                 return track.seen
             told = [await self._told(track, shape) for shape in track.source.after]
             seen = await collected(track.source, self._node, self._wanted(), told, BUDGET_S)
-            track.seen, track.taken = seen, self._node.monotonic()
+            # What is as it was stays the same object, by which others know that nothing is new.
+            track.seen = track.seen if track.seen == seen else seen
+            track.taken = self._node.monotonic()
             self._count(track, seen)
-            return seen
+            return track.seen
 
     async def see(self, shape: Shape, within_s: float) -> Observation | Missing:
         """Do as `look` does, for a shape that may have no source."""

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -9,9 +10,11 @@ from agent.daemon.alarm import Alarm
 from agent.daemon.past import KeptPast
 from agent.daemon.sampler import Sampler, Shape
 from agent.settings.load import Settings
+from agent.walk.judged import Judged
 from agent.walk.report import aged, build, stands
 from agent.walk.walk import Selection, walk
 from collectors.catalog import Source
+from collectors.facts.observation import Missing, Observation
 from collectors.jobs.expected import Expected
 from collectors.network.fec import Fec
 from collectors.network.gids import Gids
@@ -24,6 +27,8 @@ from collectors.node.protocol import Node
 from diagnostics.catalog import WALK
 from diagnostics.document import Document
 from diagnostics.finding import STAGES
+from diagnostics.incidents import join  # noqa: F401 - reads its tables, which the loop must not
+from remediations.plan import advise  # noqa: F401 - same
 from remediations.plan.situation import NOBODY, Acting
 from remediations.plan.standing import Standing
 
@@ -73,6 +78,7 @@ class Walker:
         self._sampler = sampler
         self._settings = settings
         self._finished = finished
+        self._judged = Judged()
         self._chance = chance
         self._acting = acting
 
@@ -115,6 +121,8 @@ class Walker:
             Selection(),
             settings.limits,
             self._sources(probes=probes),
+            at_hand=partial(self._at_hand, probes=probes),
+            judged=self._judged,
         )
         ages = self._ages()
         ended = self._node.monotonic()
@@ -140,6 +148,13 @@ class Walker:
         if self._past is not None and Expected in sources:
             sources[Expected] = self._past.behind(sources[Expected])
         return sources
+
+    def _at_hand(self, shape: Shape, *, probes: bool) -> Observation | Missing | None:
+        """Return the newest of what is looked at all the time; a probe is sent within the walk."""
+        track = self._sampler.tracks.get(shape)
+        if track is None or (track.source.active and probes):
+            return None
+        return None if shape is Expected and self._past is not None else self._sampler.newest(shape)
 
     def _ages(self) -> dict[str, float]:
         """Return the age of the oldest thing that each check was shown."""

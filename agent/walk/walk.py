@@ -1,13 +1,14 @@
 """The walk: four stages in order, each collected at once and judged before the next begins."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from agent.walk.jobs import IN_WALK, jobs
+from agent.walk.judged import Judged
 from agent.walk.sources import by_shape
 from agent.walk.walked import Walked
 from collectors.catalog import Source
@@ -22,6 +23,9 @@ from diagnostics.finding import STAGES, Finding, Stage
 from diagnostics.grace import settled
 from diagnostics.rules.seen import TrainingLogs
 from remediations.plan.standing import standing
+
+# What need not be collected, None where it must be.
+AtHand = Callable[[type[Observation]], Observation | Missing | None]
 
 BUDGET_S = 20.0
 LEAST_S = 1.0
@@ -51,9 +55,16 @@ async def walk(
     selection: Selection,
     limits: Mapping[str, Limits],
     sources: Mapping[type[Observation], Source] | None = None,
+    *,
+    at_hand: AtHand = lambda _: None,
+    judged: Judged | None = None,
 ) -> tuple[Walked, ...]:
-    """Walk the node once; ends within its budget whatever the node does."""
-    gather = Gather(node, wanted, by_shape() if sources is None else sources)
+    """Walk the node once; ends within its budget whatever the node does.
+
+    Who looks all the time has most of it *at_hand*, and what was *judged* before need not be again.
+    """
+    gather = Gather(node, wanted, by_shape() if sources is None else sources, at_hand)
+    judged = judged or Judged()
     walked: list[Walked] = []
     began = node.monotonic()
     for stage in STAGES:
@@ -63,7 +74,7 @@ async def walk(
         hold = _holding(walked)
         await gather.collect(checks, hold, max(BUDGET_S - (start - began), LEAST_S))
         up = _uptime_s(gather)
-        results = tuple(settled(c.run(gather.seen, limits.get(c.name)), up) for c in checks)
+        results = tuple(settled(judged.run(c, gather.seen, limits.get(c.name)), up) for c in checks)
         walked.append(
             Walked(
                 stage=stage,
@@ -94,12 +105,17 @@ class Gather:
     """What has been seen of one node so far; each shape is collected once."""
 
     def __init__(
-        self, node: Node, wanted: Wanted, sources: Mapping[type[Observation], Source]
+        self,
+        node: Node,
+        wanted: Wanted,
+        sources: Mapping[type[Observation], Source],
+        at_hand: AtHand = lambda _: None,
     ) -> None:
         self.seen: dict[type[Observation], Observation | Missing] = {}
         self._node = node
         self._wanted = wanted
         self._sources = sources
+        self._at_hand = at_hand
 
     async def collect(self, checks: Sequence[Check], hold: Finding | None, budget_s: float) -> None:
         """Run the collectors that *checks* need, as `look` does."""
@@ -112,6 +128,10 @@ class Gather:
 
         Those that tell others something come first: the kernel log, before the driver is asked.
         """
+        shapes = tuple(shapes)
+        for shape in shapes:
+            if shape not in self.seen and (seen := self._at_hand(shape)) is not None:
+                self.seen[shape] = seen
         wanted = self._unseen(shapes)
         began = self._node.monotonic()
         while wanted:
