@@ -95,6 +95,10 @@ verification: $(VENV)/.installed-test ## write the generated part of docs/verifi
 messages: $(VENV)/.installed-test ## write the catalogues of translations from what the sources say, and compile them
 	@$(BIN)/python -m deploy.dev.messages
 
+.PHONY: remedies
+remedies: $(VENV)/.installed-test ## write docs/remedies.md from the catalogue of remedies
+	@$(BIN)/python -m deploy.dev.remedies
+
 .PHONY: codes
 codes: $(VENV)/.installed-test ## write the tables of Xids and SXids from their sources
 	@$(BIN)/python -m deploy.dev.make_codes

@@ -12,6 +12,7 @@ import click
 from agent.cli.run import SETTINGS, open_node
 from agent.settings.environment import given, laid_over
 from agent.settings.load import load
+from remediations.policy import PATH
 
 
 @click.group("config")
@@ -21,11 +22,25 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("file", default=SETTINGS)
-def check(file: str) -> int:
-    """Say whether FILE and the site's rules can be used; 64 and the key that is wrong if not."""
+@click.option(
+    "--acting",
+    metavar="FILE",
+    default=PATH,
+    show_default=True,
+    help="What may act here, and who may ask for it.",
+)
+def check(file: str, acting: str) -> int:
+    """Say whether FILE, the site's rules and what may act can be used, and what could happen then.
+
+    64 and the key that is wrong if not.
+    """
+    from agent.cli.config_acting import told  # noqa: PLC0415 - the remedies, for this page alone
+
     open_node(None, None, load(file, must_exist=file != SETTINGS), ())
     there = Path(file).exists()
     click.echo(f"{file} is right" if there else f"there is no {file}: the defaults hold")
+    for line in told(acting):
+        click.echo(line)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`gpudiag explain ID`: what a fault, check, rule or incident is."""
+"""`gpudiag explain ID`: what a fault, check, rule, remedy or incident is."""
 
 import re
 import sys
@@ -13,10 +13,12 @@ from agent.cli.local import SOCKET
 from agent.cli.terminal import bears_glyphs, write
 from agent.knowledge import every
 from agent.render import explain as draw
+from agent.render import plan
 from agent.render.lines import Line
 from diagnostics.catalog import WALK
 from diagnostics.knowledge.aliases import codes, named
 from diagnostics.knowledge.pages import load, near
+from remediations.plan.catalog import REMEDIES
 
 # i1, or a fingerprint.
 INCIDENT = re.compile(r"i\d{1,6}|[0-9a-f]{16}")
@@ -34,9 +36,10 @@ Drawing = Callable[[int], list[Line]]
 def command(*, name: str, replay: str | None, acknowledge: bool, path: str) -> int:
     """Say what ID is: meaning, likeliest causes, first command, what not to do.
 
-    ID is a fault, a check, a rule, a code such as xid_79 or sxid_20034, or a setting such as
-    NCCL_P2P_DISABLE; `explain faults`, `checks`, `rules` or `codes` lists them. Or it is an
-    incident, by its id or its fingerprint: of this node's agent, or of a recording with --replay.
+    ID is a fault, a check, a rule, a remedy, a code such as xid_79 or sxid_20034, or a setting such
+    as NCCL_P2P_DISABLE; `explain faults`, `checks`, `rules`, `codes` or `remedies` lists them. Or
+    it is an incident, by its id or its fingerprint: of this node's agent, or of a recording with
+    --replay.
     """
     if replay or INCIDENT.fullmatch(name):
         return _incident(name, replay, path, acknowledge=acknowledge)
@@ -74,6 +77,7 @@ def listing() -> dict[str, list[str]]:
         "checks": [check.name for check in WALK],
         "rules": [rule.id for rule in every()],
         "codes": list(codes()),
+        "remedies": list(REMEDIES),
     }
 
 
@@ -86,4 +90,5 @@ def entries() -> dict[str, Drawing]:
     drawn = {name: of(draw.fault, page) for name, page in load().items()}
     drawn |= {name: partial(draw.code, name, row) for name, row in codes().items()}
     drawn |= {check.name: of(draw.check, check) for check in WALK}
+    drawn |= {row.name: of(plan.remedy, row) for row in REMEDIES.values()}
     return drawn | {rule.id: of(draw.rule, rule) for rule in every()}

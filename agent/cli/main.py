@@ -21,6 +21,7 @@ COMMANDS = {
     "hook": "For the scheduler's prolog, epilog and health program.",
     "release-gpus": "Have the daemon let go of the driver for a while.",
     "net": "Test the network on demand, or map the InfiniBand fabric.",
+    "remediate": "What could be done about the incidents of this node; acts only when asked.",
     "config": "The effective settings, and whether the file is right.",
     "fleet": "Ask and steer the aggregator: nodes, enrolment, maintenance, pause.",
 }

@@ -28,7 +28,7 @@ def advise(action: Action, remedy: Remedy, situation: Situation) -> str | None:
 def actor(action: Action, remedy: Remedy, situation: Situation) -> str | None:
     """Object where the only hand is not there."""
     del action, remedy
-    return None if situation.actor else "no actor answers here: gpudiag-actor is not installed"
+    return None if situation.actor else "no actor answers here: gpudiag-actor is not installed, or not for this user"
 
 
 @guard("refused")

@@ -63,7 +63,7 @@ CASES = [
     (
         "actor",
         sick(actor=False),
-        ("advised", "no actor answers here: gpudiag-actor is not installed"),
+        ("advised", "no actor answers here: gpudiag-actor is not installed, or not for this user"),
     ),
     ("real", sick(recorded=True), ("refused", "this is a recording")),
     ("real", sick(simulated=True), ("refused", "the GPUs are simulated")),
