@@ -4,10 +4,13 @@ import itertools
 import re
 from collections.abc import Iterable
 from subprocess import PIPE, run
+from typing import Any
 
 import pytest
 
 from agent.daemon.probing import Probing
+from aggregator.wire import Receipt
+from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Peer, Wanted
 from collectors.network import ibping as tool
@@ -24,11 +27,30 @@ from tests.lab.infiniband.fabric import Fabric
 pytestmark = pytest.mark.tool("ibsim", "opensm", "ibping", "ibstat")
 
 
+class There(Live):
+    """A node of the fabric: its tools run on it, its files are its own tree's."""
+
+    def __init__(self, fabric: Fabric, host: str) -> None:
+        super().__init__(tools=fabric.tools(host))
+        self._tree = Live(root=str(fabric.tree(host)))
+
+    async def files(self, *patterns: str, **asked: Any) -> Files | Missing:
+        """Read below the tree."""
+        return await self._tree.files(*patterns, **asked)
+
+    async def close(self) -> None:
+        """End both helpers."""
+        await self._tree.close()
+        await super().close()
+
+
 class Prober:
     """The probing of one node, one turn after the other without the schedule's pauses."""
 
-    def __init__(self, fabric: Fabric, host: str, peers: Iterable[str]) -> None:
-        self.node = Live(tools=fabric.tools(host))
+    def __init__(
+        self, fabric: Fabric, host: str, peers: Iterable[str], node: Live | None = None
+    ) -> None:
+        self.node = node or Live(tools=fabric.tools(host))
         self.peers = tuple(peers)
         named = tuple(Peer(name=name, lid=fabric.lid(name), serves=True) for name in self.peers)
         self.wanted = Wanted(peers=named, sample_s=0.2)
@@ -103,6 +125,32 @@ async def test_an_own_pulled_cable_is_named(fabric: Fabric) -> None:
     await prober.node.close()
 
     assert ("warning", [("ib_ping_unreachable", "warning", "node")]) == told(result)
+
+
+async def test_two_that_never_met_are_judged_by_their_others(fabric: Fabric) -> None:
+    """A peer lost before this node's first turn is a fault: others answered both ends.
+
+    What each end tells of itself, P_Key and LID, is read from the files of the simulated port.
+    """
+    fabric.manage()
+    fabric.answer("gpu-018", "gpu-019")
+    theirs = Prober(fabric, "gpu-019", ["gpu-018"], There(fabric, "gpu-019"))
+    await theirs.all()
+    ways = theirs.probing.asks().worked
+    ours = Prober(fabric, "gpu-017", ["gpu-018", "gpu-019"], There(fabric, "gpu-017"))
+    lid = fabric.lid("gpu-019")
+    fabric.unlink("gpu-019")
+    await ours.all()
+    ports = await ports_of(fabric, "gpu-018")
+    alone = told(await ours.judged(ports))
+    ours.probing.told(Receipt(worked={"gpu-019": ways}))
+    result = await ours.judged(ports)
+    await theirs.node.close()
+    await ours.node.close()
+
+    assert [(0xFFFF, lid)] == [(way.pkey, way.lid) for way in ways]
+    assert ("ok", [("ib_ping_unreachable", "info", "gpu-019")]) == alone
+    assert ("warning", [("ib_ping_unreachable", "warning", "gpu-019")]) == told(result)
 
 
 async def test_a_partition_is_no_fault(fabric: Fabric) -> None:
