@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
-from importlib.resources import files
 from pathlib import Path
 
 from agent import BUILD, rule_cache
@@ -91,8 +90,9 @@ def every() -> tuple[rule.Rule, ...]:
 @cache
 def shipped() -> tuple[RuleFile, ...]:
     """Return the files of this package."""
-    folder = files("diagnostics.rules") / "data"
-    names = (f"{family}.toml" for family in rule.families())
+    # Not importlib.resources: its import is a tenth of a short command.
+    folder = Path(rule.__file__).parent / "data"
+    names = sorted(file.name for file in folder.iterdir() if file.suffix == ".toml")
     return tuple(RuleFile(f"{rule.FOLDER}/{n}", (folder / n).read_text("utf-8")) for n in names)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader, FileIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.cli.dump_files import taken
 from agent.cli.errors import Mistake, say
@@ -17,12 +18,9 @@ from agent.walk.jobs import jobs
 from agent.walk.report import build
 from agent.walk.walked import Walked
 from collectors.facts.observation import Cause, Missing
-from collectors.jobs.flight_recorder import FlightDumps
 from collectors.logs.pieces import pieces
 from collectors.logs.unpack import Damaged, blocks
 from diagnostics.check import Result, Seen
-from diagnostics.checks.kernel.log import kernel_log
-from diagnostics.checks.network.flaps import link_flaps
 from diagnostics.checks.text.tools import tools
 from diagnostics.checks.training.of_text import OF_TEXT
 from diagnostics.document import Document
@@ -31,6 +29,9 @@ from diagnostics.rules.kernel_seen import KernelSymptoms
 from diagnostics.rules.reading import Reading
 from diagnostics.rules.seen import LogSeen, TrainingLogs
 from diagnostics.series.runs import RunsBefore, chained
+
+if TYPE_CHECKING:
+    from collectors.jobs.flight_recorder import FlightDumps
 
 STDIN = "stdin"
 
@@ -45,7 +46,7 @@ def diagnose(files: Sequence[str]) -> Document:
         if (read := _read(group, unread)) is not None:
             logs.append(read[0])
             joined.append(read[1])
-    told = bool(logs or dumps.dumps or dumps.unseen)
+    told = bool(logs or dumps)
     for mistake in unread.mistakes[: None if told else -1]:
         say(mistake.what, mistake.hint)
     if not told:
@@ -110,15 +111,14 @@ def _opened(file: str) -> AbstractContextManager[BufferedReader]:
 
 
 def document_of(
-    seen: TrainingLogs, joined: Sequence[Joined] = (), dumps: FlightDumps | None = None
+    seen: TrainingLogs, joined: Sequence[Joined] = (), dumps: "FlightDumps | None" = None
 ) -> Document:
     """Judge the text; stages that it says nothing of are listed without a check."""
     before = chained([(log.name, log.curve) for log in seen.logs])
     told: Seen = {TrainingLogs: seen, RunsBefore: before}
     said = {"training": (*(check.run(told) for check in OF_TEXT), *_dumped(dumps))}
     said["driver"] = tuple(_driver(seen))
-    kernel = (log.kernel for log in seen.logs if log.kernel is not None)
-    said["network"] = tuple(link_flaps.run({KernelSymptoms: one}) for one in kernel)
+    said["network"] = tuple(_network(seen))
     runs = {"training": jobs(seen, said["training"])}
     walked = [
         Walked(stage=stage, results=by_file(said.get(stage, ()), joined), jobs=runs.get(stage, ()))
@@ -128,18 +128,30 @@ def document_of(
     return build(walked, None, started=None, seconds=None, strict=True)
 
 
-def _dumped(dumps: FlightDumps | None) -> Iterator[Result]:
+def _dumped(dumps: "FlightDumps | None") -> Iterator[Result]:
     """Judge the flight recorder's dumps, where there are any."""
-    if dumps is not None and (dumps.dumps or dumps.unseen):
+    if dumps is not None:
+        from collectors.jobs.flight_recorder import FlightDumps  # noqa: PLC0415 - where there is one
         from diagnostics.checks.training.flight_recorder import flight_recorder  # noqa: PLC0415 - what it knows of GPUs costs each other start
 
         yield flight_recorder.run({FlightDumps: dumps})
+
+
+def _network(seen: TrainingLogs) -> Iterator[Result]:
+    """Judge what the kernel's own lines say of links, where there are any."""
+    for log in seen.logs:
+        if log.kernel is not None:
+            from diagnostics.checks.network.flaps import link_flaps  # noqa: PLC0415 - no job's log needs it
+
+            yield link_flaps.run({KernelSymptoms: log.kernel})
 
 
 def _driver(seen: TrainingLogs) -> Iterator[Result]:
     """Judge the kernel's own lines, and what a tool said of the node, where there are any."""
     for log in seen.logs:
         if log.kernel is not None:
+            from diagnostics.checks.kernel.log import kernel_log  # noqa: PLC0415 - as above
+
             yield kernel_log.run({KernelSymptoms: log.kernel})
     said = tools.run({TrainingLogs: seen})
     if said.findings:

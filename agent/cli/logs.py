@@ -1,5 +1,6 @@
 """`gpudiag logs`: diagnose text on its own; needs no node."""
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,9 @@ def command(
         from agent.cli.follow import follow as followed  # noqa: PLC0415 - as above
 
         return STATUS[followed(files, show).verdict]
+    # One pass over some files makes no cycles: what would be looked at again and again are imports,
+    # rules and points, a seventh of a short command.
+    gc.disable()
     from agent.cli.log_files import diagnose  # noqa: PLC0415 - as above
 
     document = diagnose(files)

@@ -3,10 +3,10 @@
 A file may name groups of faults; `@name` stands for all of a group, in an edge or in another group.
 """
 
+import pkgutil
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from typing import Annotated
 
 import msgspec
@@ -78,7 +78,10 @@ def parse(name: str, text: str) -> tuple[Edge, ...]:
 
 
 def _text(subject: str) -> str:
-    return (files("diagnostics.incidents") / "data" / f"{subject}.toml").read_text("utf-8")
+    # Not importlib.resources, whose import takes longer than all that is read here.
+    data = pkgutil.get_data("diagnostics.incidents", f"data/{subject}.toml")
+    assert data is not None, "the loader of a package on disk gives bytes"
+    return data.decode("utf-8")
 
 
 def _read(name: str, text: str) -> _File:

@@ -1,4 +1,4 @@
-"""What a line must hold for an expression to match: looking for a word is fast, for a pattern not."""
+"""The word that a line must hold for a pattern: looking for a word is fast, a search is not."""
 
 import re
 

@@ -1,6 +1,7 @@
 """Read a whole log in one pass: symptoms for the rules, number lines for the curve."""
 
 from collections import Counter
+from functools import cached_property
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
@@ -59,8 +60,12 @@ class Reading:
         self._texts: dict[Text, tuple[Counting, ...]] = {}
         self._kinds: dict[tuple[str | None, bytes], tuple[Counting, ...]] = {}
         self._learns: dict[int, int] = {}
-        self._shapes = Shapes(knowledge.anchors.expressions)
         self._drawing = Drawing()
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        # Most logs are not dense, and what digits the anchors ask for takes 10 ms to see.
+        return Shapes(self._knowledge.anchors.expressions)
 
     def feed(self, piece: bytes) -> None:
         """Read one piece; nothing of it is kept but first lines and numbers."""

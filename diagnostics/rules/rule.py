@@ -2,10 +2,8 @@
 
 import re
 import string
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -119,6 +117,8 @@ def _typed(value: str, field: Field) -> int | float | str:
 
 def families() -> tuple[str, ...]:
     """Return the names of the shipped files, without their ending, in order."""
+    from importlib.resources import files  # noqa: PLC0415 - a start with a cache does without
+
     held = (files("diagnostics.rules") / "data").iterdir()
     return tuple(sorted(f.name[:-5] for f in held if f.name.endswith(".toml")))
 
@@ -131,6 +131,8 @@ def load() -> tuple[Rule, ...]:
 
 def shipped(family: str, form: type[R]) -> tuple[R, ...]:
     """Return the rules of one shipped file."""
+    from importlib.resources import files  # noqa: PLC0415 - as above
+
     name = f"{family}.toml"
     text = (files("diagnostics.rules") / "data" / name).read_text(encoding="utf-8")
     return tuple(made(f"{FOLDER}/{name}", table, form) for table in read(f"{FOLDER}/{name}", text))
@@ -143,6 +145,8 @@ def parse(name: str, text: str) -> tuple[Rule, ...]:
 
 def read(name: str, text: str) -> list[Any]:
     """Return the tables of one TOML text; RuleError names the file and, where it can, the line."""
+    import tomllib  # noqa: PLC0415 - for a log that no rule holds for it is not needed
+
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Literal, TypeVar
 
 import msgspec
@@ -95,6 +94,8 @@ T = TypeVar("T")
 
 
 def _read(name: str, form: type[T]) -> Sequence[T]:
+    from importlib.resources import files  # noqa: PLC0415 - a start without a code does without
+
     text = (files("diagnostics.knowledge") / "codes" / f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=list[form])  # type: ignore[valid-type] # a type as value
 
