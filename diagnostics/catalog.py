@@ -8,6 +8,7 @@ from diagnostics.check import Check
 from diagnostics.checks.bmc import answers as bmc_answers
 from diagnostics.checks.bmc import chassis, coolant, events, fans, inlet, power
 from diagnostics.checks.driver import answers, bus, device_nodes, modules, versions
+from diagnostics.checks.gpu import caps as gpu_caps
 from diagnostics.checks.gpu import (
     clocks,
     count,
@@ -117,6 +118,7 @@ DRIVER: tuple[Check, ...] = (
     memory_errors.memory_errors,
     heat.heat,
     gpu_power.power,
+    gpu_caps.caps,
     clocks.clocks,
     pcie.pcie,
     nvlink.nvlink,

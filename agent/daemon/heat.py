@@ -48,7 +48,7 @@ class Heat:
         self._pace = pace
         self._states: dict[str, State] = {}
         self._said: dict[str, str] = {}
-        self.handed_over: dict[str, str] = {}
+        self.handed_over: dict[str, HandedOver] = {}
 
     async def run(self) -> None:
         """Look for ever."""
@@ -126,7 +126,8 @@ class Heat:
     def _told(self, name: str, state: State, order: Order) -> None:
         """Say once that a person has it, and once that it is over."""
         if order.page:
-            self.handed_over[name] = order.why
+            person = HandedOver(subject=name, phase=state.phase, why=order.why)
+            self.handed_over[name] = person
             self._once(f"page {name}", "heat_needs_person", subject=name, why=order.why)
         elif order.kind != "keep" or state.phase in ("watching", "capped"):
             self.handed_over.pop(name, None)
@@ -175,8 +176,7 @@ class Heat:
         return tuple(map(behind, sources))
 
     def _with_people(self, told: PowerCaps) -> PowerCaps:
-        people = tuple(HandedOver(subject=n, why=w) for n, w in self.handed_over.items())
-        return msgspec.structs.replace(told, handed_over=people)
+        return msgspec.structs.replace(told, handed_over=tuple(self.handed_over.values()))
 
 
 def _cap(one: Mapping[str, Any]) -> Held:

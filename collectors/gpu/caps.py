@@ -39,9 +39,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HandedOver(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a person's hands: heat that may not or cannot be held, and why."""
+    """What is in a person's hands: heat that may not or cannot be held, and why.
+
+    `phase` is the controller's word: braked, blind, foreign or floor.
+    """
 
     subject: Text
+    phase: Text
     why: Text
 
 

@@ -1,0 +1,257 @@
+"""The service that holds heat: what it asks of the actor, and when it leaves that."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent.daemon.heat import Heat
+from collectors.bmc.sensors import BmcSensors, Sensor
+from collectors.facts.answers import Files
+from collectors.facts.observation import Cause, Missing, Observation
+from collectors.gpu.health import GpuHealth, GpuReading
+from collectors.gpu.health_parts import Heat as Degrees
+from collectors.gpu.health_parts import Power
+from remediations.act.hand import Done, Objection
+from remediations.heat.throttle import Pace
+from remediations.policy import PATH
+from tests.agent.daemon.virtual import Still
+
+GPU = "0000:1b:00.0"
+ACT = 'allow_unproved = ["gpu.power_cap"]\n[mode]\n"gpu.power_cap" = "act"\n'
+NO_ACTOR = Objection("no actor is running")
+
+
+class Room(Still):
+    """A node with a policy, one GPU, an actor that does as it is asked, and time that passes."""
+
+    def __init__(self, policy: str | None = ACT) -> None:
+        self.policy = policy
+        self.at_s = 1000.0
+        self.margin: int | None = 20
+        self.limit = 700_000
+        self.sensors: Observation | Missing = BmcSensors(present=False)
+        self.health: Observation | Missing | None = None
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.actor = True
+        self.refuses: str | None = None
+        self.held: dict[str, list[float]] = {}
+        self.heat = Heat(self, self.newest, Doing(self), self, Pace())
+
+    async def files(self, *patterns: str, names: Sequence[str] = (), **_: Any) -> Files | Missing:
+        del names
+        assert (PATH,) == patterns
+        return Files(texts={} if self.policy is None else {PATH: self.policy})
+
+    def monotonic(self) -> float:
+        return self.at_s
+
+    def newest(self, shape: type[Observation]) -> Observation | Missing:
+        """Return what is seen."""
+        if shape is BmcSensors:
+            return self.sensors
+        if self.health is not None:
+            return self.health
+        power = Power(limit_mw=self.limit, default_limit_mw=700_000, min_limit_mw=200_000)
+        gpu = GpuReading(index=0, pci=GPU, heat=Degrees(margin_c=self.margin), power=power)
+        return GpuHealth(gpus=(gpu,))
+
+    def cap(self, name: str, limit: int) -> None:
+        self.limit = limit
+        if limit == 700_000:
+            del self.held[name]
+        else:
+            self.held[name] = [limit, self.at_s, self.at_s + 900.0]
+
+    def told(self, name: str) -> dict[str, Any]:
+        limit, stepped, until = self.held[name]
+        times = {"stepped_s_ago": self.at_s - stepped, "left_s": until - self.at_s}
+        return {"subject": name, "limit": limit, "before": 700_000, **times}
+
+    def info(self, event: str, /, **facts: Any) -> None:
+        """Be the log."""
+        self.said.append((event, facts))
+
+    warning = error = exception = info
+
+    async def looks(self, many: int) -> None:
+        """Let the service look so many times, 30 s apart."""
+        for _ in range(many):
+            self.at_s += 30.0
+            await self.heat.once()
+
+    def events(self) -> list[str]:
+        """Return what was said, by name."""
+        return [event for event, _ in self.said]
+
+    def verbs(self) -> list[str]:
+        """Return what was asked for, but the renewals."""
+        return [verb for verb, _ in self.asked if verb != "renew_caps"]
+
+
+class Doing:
+    """The actor of a room."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+
+    async def ask(
+        self, verb: str, args: Mapping[str, Any], *, deadline_s: float = 10.0
+    ) -> Done | Objection:
+        """Do as it is asked, or say why not."""
+        room = self.room
+        assert deadline_s > 0
+        if not room.actor:
+            return NO_ACTOR
+        if verb == "caps":
+            return Done({"held": [room.told(name) for name in room.held]})
+        room.asked.append((verb, dict(args)))
+        if room.refuses:
+            return Objection(room.refuses)
+        if verb == "renew_caps":
+            for cap in room.held.values():
+                cap[2] = room.at_s + 900.0
+        elif verb == "cap_gpu":
+            room.cap(args["gpu"], args["limit_mw"])
+        return Done({})
+
+
+async def test_down_and_up() -> None:
+    """Hot for five samples is one step down with its cause; cool for 15 min puts all back."""
+    room = Room()
+    room.margin = -1
+    await room.looks(5)
+    capped, why = room.limit, room.asked[0][1]["why"]
+    room.margin = 20
+    await room.looks(40)
+
+    said = "-1 C are left until it slows down, in 5 of 10 samples; "
+    said += "no sensor can tell the cause: this node has no BMC"
+    assert (630_000, said, 700_000, {}) == (capped, why, room.limit, room.held)
+
+
+async def test_it_renews() -> None:
+    """While a cap is on and neither hot nor cool, its lease never runs out."""
+    room = Room()
+    room.margin = -1
+    await room.looks(5)
+    room.margin = 3
+    left = []
+    for _ in range(100):
+        await room.looks(1)
+        left.append(room.held[GPU][2] - room.at_s)
+
+    assert min(left) > 600.0
+
+
+@pytest.mark.parametrize(
+    "policy", [None, "", '[mode]\n"gpu.power_cap" = "advise"\n', "[mode", "x=1"]
+)
+async def test_not_in_act(policy: str | None) -> None:
+    """Without a line that turns it on, or with a file that is none, the actor is never asked."""
+    room = Room(policy)
+    room.margin = -5
+    await room.looks(30)
+
+    assert [] == room.asked
+    assert "heat_advised" in room.events()
+
+
+async def test_observed() -> None:
+    """In observe nothing is even said."""
+    room = Room('[mode]\n"gpu.power_cap" = "observe"\n')
+    room.margin = -5
+    await room.looks(30)
+
+    assert ([], []) == (room.asked, room.said)
+
+
+async def test_without_an_actor() -> None:
+    """In act, and with no actor installed, that is said once, and it is advised alone."""
+    room = Room()
+    room.actor, room.margin = False, -5
+    await room.looks(30)
+
+    assert ([], 1) == (room.asked, room.events().count("heat_without_actor"))
+
+
+async def test_an_actor_that_refuses() -> None:
+    """What the actor refuses is said with its sentence, and asked again after 5 min, not before."""
+    room = Room()
+    room.refuses, room.margin = "the last step was 9 s ago", -5
+    await room.looks(25)
+    no = [facts["why"] for event, facts in room.said if event == "heat_limit_not_set"]
+
+    assert ["the last step was 9 s ago"] * 3 == no
+
+
+async def test_a_gpu_that_falls_silent() -> None:
+    """A capped GPU of which nothing is seen any more is kept, and a person is called once."""
+    room = Room()
+    room.margin = -1
+    await room.looks(5)
+    room.health = Missing(what="GpuHealth", cause=Cause.TIMEOUT, detail="no answer in 10 s")
+    await room.looks(60)
+
+    expected = (["cap_gpu"], [GPU], 1, "blind")
+    assert expected == (
+        room.verbs(),
+        list(room.held),
+        room.events().count("heat_needs_person"),
+        room.heat.handed_over[GPU].phase,
+    )
+
+
+async def test_a_restarted_agent_goes_on() -> None:
+    """A new service takes the caps from the actor, and ends them when it is cool."""
+    room = Room()
+    room.margin = -1
+    await room.looks(5)
+    room.heat = Heat(room, room.newest, Doing(room), room, Pace())
+    room.margin = 20
+    await room.looks(40)
+
+    assert (700_000, {}) == (room.limit, room.held)
+
+
+async def test_the_node_where_the_site_opts_in() -> None:
+    """With dcmi the node is stepped as well, in tenths."""
+    room = Room(f"{ACT}[heat]\ndcmi = true\n")
+    room.margin = -1
+    await room.looks(5)
+
+    assert {"cap_gpu", "cap_node"} == set(room.verbs())
+    assert [1] == [args["steps"] for verb, args in room.asked if verb == "cap_node"]
+
+
+async def test_the_cause_is_named() -> None:
+    """A slow fan stands in the reason that the actor keeps."""
+    room = Room()
+    fan = Sensor(kind="fan", name="FAN2", value=300.0, unit="RPM", crossed=("lc",))
+    room.sensors = BmcSensors(sensors=(fan,))
+    room.margin = -1
+    await room.looks(5)
+
+    assert room.asked[0][1]["why"].endswith("; a fan is too slow (FAN2 300 RPM)")
+
+
+async def test_people_are_told_by_the_source() -> None:
+    """What is in a person's hands stands beside the caps that are on."""
+    from collectors.catalog import by_shape  # noqa: PLC0415 - all collectors, for one test
+    from collectors.facts.wanted import Wanted  # noqa: PLC0415 - same
+    from collectors.gpu.caps import PowerCaps  # noqa: PLC0415 - same
+
+    async def collect(*_: Any) -> PowerCaps:
+        return PowerCaps(now=1.0)
+
+    room = Room()
+    room.limit, room.margin = 500_000, -1
+    await room.looks(5)
+    source = msgspec.structs.replace(by_shape()[PowerCaps], collect=collect)
+    (wrapped,) = room.heat.behind((source,))
+    seen = await wrapped.collect(room, Wanted())
+
+    assert isinstance(seen, PowerCaps)
+    assert [(GPU, "foreign")] == [(one.subject, one.phase) for one in seen.handed_over]
