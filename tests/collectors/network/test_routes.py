@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.facts.answers import Files
+from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
-from collectors.network.routes import TABLE, Route, Routes, collect, parse
+from collectors.network.routes import RULES, TABLE, Route, Routes, collect, parse
 from collectors.node.live import Live
 from tests.recording import recorded
 
@@ -80,3 +81,66 @@ def test_no_table_makes_the_reader_raise(text: str, address: object) -> None:
     routes = parse(f"{HEAD}{text}", Files(texts={}))
 
     assert routes.to(str(address)) in {None, *(route.interface for route in routes.routes)}
+
+
+OWN = '{"priority":0,"src":"all","table":"local"},{"priority":32766,"src":"all","table":"main"}'
+
+
+@little
+@pytest.mark.parametrize(
+    ("rule", "ruled", "ways"),
+    [
+        ("", (), ["bond0", "ib0"]),
+        (
+            ',{"src":"all","dst":"198.51.100.0","dstlen":24,"table":"101"}',
+            ("198.51.100.0/24",),
+            ["bond0", None],
+        ),
+        (
+            ',{"src":"all","dst":"198.51.100.9","table":"101"}',
+            ("198.51.100.9/32",),
+            ["bond0", None],
+        ),
+        (',{"src":"all","table":"101"}', ("0.0.0.0/0",), [None, None]),
+        (',{"src":"192.0.2.7","table":"102"}', (), ["bond0", "ib0"]),
+        (',{"src":"all","fwmark":"0x2","table":"103"}', (), ["bond0", "ib0"]),
+        (',{"src":"all","dst":"none","table":"104"}', (), ["bond0", "ib0"]),
+        (',{"priority":1000,"src":"all","l3mdev":null}', (), ["bond0", "ib0"]),
+    ],
+    ids=[
+        *("none of a site's", "a network", "a host", "everything", "one rail's own packets"),
+        *("marked packets", "no network", "virtual routers"),
+    ],
+)
+def test_a_rule_for_everybody_leaves_a_way_unknown(
+    tmp_path: Path, rule: str, ruled: tuple[str, ...], ways: list[str | None]
+) -> None:
+    """Another table decides then, which is not read; rules for some packets change nothing."""
+    command = {"argv": ["ip", "-4", "-j", "rule", "show"], "status": 0, "stdout": f"[{OWN}{rule}]"}
+    node = recorded(tmp_path, files={TABLE: HEAD + ROWS}, commands=[command])
+    seen = asyncio.run(collect(node, Wanted()))
+
+    assert isinstance(seen, Routes)
+    assert (ruled, ways) == (seen.ruled, [seen.to(to) for to in ("192.0.2.16", "198.51.100.9")])
+
+
+@given(st.text())
+def test_any_text_of_rules_is_borne(text: str) -> None:
+    """Whatever the tool prints, the main table still counts."""
+    assert () == parse("", Files(texts={}), text).ruled
+
+
+@pytest.mark.tool("ip")
+async def test_this_machine_answers_with_rules() -> None:
+    """The real tool prints the kernel's own rules, by which every packet goes to the main table."""
+    node = Live()
+    try:
+        got = await node.command("ip", *RULES, deadline_s=4.0)
+    finally:
+        await node.close()
+
+    assert not isinstance(got, Missing)
+    assert (True, ()) == (
+        '"table":"main"' in got.stdout,
+        parse("", Files(texts={}), got.stdout).ruled,
+    )
