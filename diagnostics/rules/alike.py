@@ -104,9 +104,7 @@ class Tally:
                 self._only[key] = shape.only
         self._count_only()
         if looked:
-            for at, key in enumerate(zeros):
-                if key in looked:
-                    self._take(at, looked[key], lines[at])
+            self._look(looked, lines)
 
     def _count_only(self) -> None:
         """Count the lines of which all of their shape count for the same."""
@@ -123,36 +121,41 @@ class Tally:
             if (same_here := counting.pop(self._zeros[at], None)) is not None:
                 same_here.last = max(same_here.last, at)
 
-    def _take(self, at: int, shape: Shape | None, line: bytes) -> None:
-        same = None if shape is None else shape.same.get(shape.tell(line))
-        if same is None:
-            self.more.append(at)
-            return
-        if not same.times:
-            self.counted.append(same)
-            same.last = 0
-        same.times += 1
-        same.last = max(same.last, at)
-        if same.sort:
-            self._drawn.append((at, same.sort))
+    def _look(self, looked: Mapping[bytes, Shape | None], lines: Sequence[bytes]) -> None:
+        """Count lines by the digits of them that tell; those that are not known are `more`."""
+        more, drawn = self.more.append, self._drawn.append
+        for at, key in enumerate(self._zeros):
+            if key not in looked:
+                continue
+            shape = looked[key]
+            same = None if shape is None else shape.same.get(shape.tell(lines[at]))
+            if same is None:
+                more(at)
+                continue
+            if not same.times:
+                self.counted.append(same)
+            same.times += 1
+            same.last = at
+            if same.sort:
+                drawn((at, same.sort))
 
     def drawn(self, learned: Sequence[Drawn], lines: list[bytes], first: int) -> Lines | None:
         """Return the lines with numbers; some were *learned*, *first* is the first one's number."""
         sorts = {key: same.sort for key, same in self._only.items() if same.sort}
-        others = bool(learned or self._drawn)
-        shapes = {key: self._times[key] for key in sorts}
-        if len(set(sorts.values())) == 1 and sum(shapes.values()) == len(lines):
-            (sort,) = set(sorts.values())
-            numbers = list(range(first, first + len(lines)))
-            return Lines.of_shapes(numbers, lines, [sort] * len(lines), shapes)
         drawn: list[Drawn] = [*self._drawn, *learned]
+        one = set(sorts.values()).union(sort for _, sort in drawn)
+        if len(one) == 1 and sum(self._times[key] for key in sorts) + len(drawn) == len(lines):
+            # They are all lines with numbers, and of one sort: nothing is asked of each of them.
+            numbers, each = list(range(first, first + len(lines))), [*one] * len(lines)
+            return Lines.of_shapes(numbers, lines, each, self._times)
         if sorts:
             in_order = enumerate(map(sorts.get, self._zeros))
-            drawn += [(at, sort) for at, sort in in_order if sort]
+            found = [(at, sort) for at, sort in in_order if sort]
+            drawn = sorted(drawn + found) if drawn else found
+        elif learned:
+            drawn.sort()
         if not drawn:
             return None
-        if others:
-            drawn.sort()
         raws = [lines[at] for at, _ in drawn]
         return Lines.of([first + at for at, _ in drawn], raws, [sort for _, sort in drawn])
 

@@ -154,7 +154,8 @@ class Drawing:
         self._chosen.append(one)
         self._chosen_of[one.sort[0]] += 1
         self._room -= len(one.raw)
-        if self._room < 0 and self._every == 1:
+        if self._room < 0 and self._every == 1 and len(self._chosen) <= self._most:
+            # They are no more than may be read, only long.
             self._read_chosen()
         steps = len(self._past.points) + self._chosen_of[one.sort[0]]
         if steps > self._most or self._room < 0:

@@ -16,7 +16,7 @@ SKIPS, SKIPS_NONE = b"skipped iterations", b"skipped iterations:   0"
 # Lines that differ in digits alone have a finite loss or none of them has, unless as 1e999.
 ZEROS = bytes.maketrans(b"123456789", b"000000000")
 EXPONENTS = (b"e000", b"e+000", b"E000", b"E+000")
-MOST_SHAPES = 1_000
+MOST_SHAPES = 8_192
 
 # What sort of number line one is: the anchors it holds, and whether a rule finds it notable.
 Sort = tuple[int, bool]
@@ -40,20 +40,17 @@ class Lines(msgspec.Struct):
         """Return lines, without their ends, of any length."""
         if max(map(len, raws)) > LONGEST:
             raws = [raw[:LONGEST] for raw in raws]
-        # Asked now, while they are in the processor's cache.
-        text = b"\n".join(raws)
-        return cls(numbers, raws, sorts, text.count(SKIPS) > text.count(SKIPS_NONE))
+        return cls(numbers, raws, sorts, _tell_of_skips(raws))
 
     @classmethod
     def of_shapes(
         cls, numbers: list[int], raws: list[bytes], sorts: list[Sort], shapes: Mapping[bytes, int]
     ) -> "Lines":
-        """Return lines of which the shapes are known, none longer than is kept."""
-        if not any(SKIPS in shape for shape in shapes):
-            return cls(numbers, raws, sorts, skips=False, shapes=shapes)
-        lines = cls.of(numbers, raws, sorts)
-        lines.shapes = shapes
-        return lines
+        """Return lines of which the shapes are known."""
+        if max(map(len, shapes)) > LONGEST:
+            return cls.of(numbers, raws, sorts)
+        skips = any(SKIPS in shape for shape in shapes) and _tell_of_skips(raws)
+        return cls(numbers, raws, sorts, skips, shapes)
 
     def parted(self, at: int) -> tuple["Lines", "Lines"]:
         """Return the lines before *at*, and the others."""
@@ -67,6 +64,12 @@ class Lines(msgspec.Struct):
         self.sorts += other.sorts
         self.skips = self.skips or other.skips
         self.shapes = None
+
+
+def _tell_of_skips(raws: list[bytes]) -> bool:
+    # Asked while they are in the processor's cache.
+    text = b"\n".join(raws)
+    return text.count(SKIPS) > text.count(SKIPS_NONE)
 
 
 class Unread:
