@@ -12,6 +12,8 @@ from collectors.facts.observation import Missing
 from collectors.node.protocol import Node
 
 PERIOD_S = 60.0
+# The kernel walks all pages of a process to tell its PSS: once in so many looks.
+EACH_MEMORY = 5
 # Pss:               28131 kB
 PSS = re.compile(r"^Pss:\s+(\d{1,12}) kB$", re.MULTILINE)
 TICKS_S = os.sysconf("SC_CLK_TCK")
@@ -21,7 +23,8 @@ KIB = 1024
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
     """Processor seconds since start, the share of a core over the last minute, and memory.
 
-    Memory is PSS: what is shared counts for each by its part. The reader's unit is not in it.
+    Memory is PSS, at most five minutes old: what is shared counts for each by its part. The
+    reader's unit is not in it.
     """
 
     cpu_s: float = 0.0
@@ -36,20 +39,26 @@ class Meter:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._before: tuple[float, float] | None = None
+        self._pss: int | None = None
+        self._looks = 0
 
     async def measure(self, helpers: Sequence[int]) -> Cost:
         """Return the cost now; *helpers* are the processes that work for us."""
         pids = (os.getpid(), *helpers)
+        memory = self._looks % EACH_MEMORY == 0 or self._pss is None
+        self._looks += 1
         seen = await self._node.files(
-            *(f"/proc/{pid}/smaps_rollup" for pid in pids), *(f"/proc/{pid}/stat" for pid in pids)
+            *(f"/proc/{pid}/smaps_rollup" for pid in pids if memory),
+            *(f"/proc/{pid}/stat" for pid in pids),
         )
+        self._pss = _pss(seen) if memory else self._pss
         at, used = self._node.monotonic(), _own() + _living(seen, helpers)
         share = None
         if self._before is not None and at > self._before[0]:
             # A helper that ended took what it had used out of the sum, until it is reaped.
             share = max(used - self._before[1], 0.0) / (at - self._before[0])
         self._before = (at, used)
-        return Cost(cpu_s=used, core_share=share, pss_bytes=_pss(seen), processes=len(pids))
+        return Cost(cpu_s=used, core_share=share, pss_bytes=self._pss, processes=len(pids))
 
 
 def _own() -> float:

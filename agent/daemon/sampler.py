@@ -5,6 +5,7 @@ failing is asked less often, which is said once, as is its recovery.
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -23,6 +24,8 @@ from collectors.node.protocol import Node
 # Before the driver is asked, the kernel log may be this old.
 TOLD_S = 2.0
 STALE_AFTER = 2.0
+# Looks are begun once in so long.
+EACH_S = 1.0
 SLOWEST_S = 300.0
 # Causes that repeat for as long as the source is broken; the others are answers.
 FAILING = frozenset({Cause.TIMEOUT, Cause.CRASHED, Cause.GARBLED})
@@ -81,6 +84,7 @@ class Sampler:
         self._chance = chance
         self._primed = asyncio.Event()
         self._phases: dict[Shape, float] = {}
+        self._began = node.monotonic()
 
     async def run(self) -> None:
         """Look at every source that sends nothing, for ever; probes are left to the walk."""
@@ -105,12 +109,16 @@ class Sampler:
         self._primed.set()
 
     async def _keep(self, track: Track) -> None:
-        due = self._node.monotonic() + track.source.period_s * self._phase(track)
+        due = self._second(self._began + track.source.period_s * self._phase(track))
         await self.look(track, within_s=track.source.period_s)
         while True:
             await self._node.sleep(max(due - self._node.monotonic(), 0.0))
             await self.look(track, within_s=track.source.period_s / 2)
-            due = max(due + track.pause_s, self._node.monotonic())
+            due = self._second(max(due + track.pause_s, self._node.monotonic()))
+
+    def _second(self, at: float) -> float:
+        """Return the next whole second of this sampler: to wake costs more than to go on."""
+        return self._began + math.ceil(round(at - self._began, 3) / EACH_S) * EACH_S
 
     def _phase(self, track: Track) -> float:
         """Return where in its period a source is looked at.

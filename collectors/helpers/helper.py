@@ -6,6 +6,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
+
 from collectors.facts.observation import Cause, Missing
 from collectors.helpers.link import TERM_S, Link, Unreachable
 from collectors.helpers.turn import Turn
@@ -18,6 +20,17 @@ MOST_STUCK = 2
 Open = Callable[[], Awaitable[Link]]
 Where = Callable[[int], Awaitable[str]]
 GiveBack = Callable[[Link], None]
+
+
+def _decoded(line: bytes) -> Any:  # noqa: ANN401 - JSON
+    """Return what an answer says; raises ValueError.
+
+    The quick way refuses what the other takes: half a surrogate, of a file's name in no encoding.
+    """
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return json.loads(line)
 
 
 class Helper:
@@ -78,7 +91,7 @@ class Helper:
                 if (refused := self._refused(verb)) is not None:
                     return refused
                 asked = True
-                reply = json.loads(await self._exchange(verb, args))
+                reply = _decoded(await self._exchange(verb, args))
                 asked = False
                 self._hand_back()
         except TimeoutError:

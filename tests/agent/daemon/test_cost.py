@@ -60,3 +60,21 @@ def test_what_cannot_be_read_is_not_reported() -> None:
         return await Meter(Still()).measure([77])
 
     assert virtually(main).pss_bytes is None
+
+
+def test_memory_is_looked_at_once_in_five_minutes() -> None:
+    """To tell PSS the kernel walks all pages of a process: that would be much of what we cost."""
+    asked: list[int] = []
+
+    class Counted(Shown):
+        async def files(self, *patterns: str, **given: Any) -> Files:
+            asked.append(sum(one.endswith("smaps_rollup") for one in patterns))
+            return await super().files(*patterns, **given)
+
+    async def main() -> list[int | None]:
+        meter = Meter(Counted())
+        return [(await meter.measure([77])).pss_bytes for _ in range(7)]
+
+    known = virtually(main)
+
+    assert ([2, 0, 0, 0, 0, 2, 0], {41_000 * 1024}) == (asked, set(known))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.helpers.children.files import Listed, files, log_tail
+from collectors.helpers.children.files import files, log_tail
+from collectors.helpers.children.matching import Listed
 
 
 @pytest.fixture
@@ -90,7 +91,19 @@ def test_the_end_of_a_log_of_ten_gigabytes_has_no_number(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "pattern", ["lib/libcuda.so.*", "lib/lib*", "lib/.h*", "lib/*", "none/lib*", "l?b/libcuda.so"]
+    "pattern",
+    [
+        "lib/libcuda.so.*",
+        "lib/lib*",
+        "lib/.h*",
+        "lib/*",
+        "none/lib*",
+        "l?b/libcuda.so",
+        "l*/*/",
+        "*/lib[!c]*",
+        "*/*/*",
+        "lib/*/../libc.so.6",
+    ],
 )
 def test_names_are_those_that_glob_gives(tmp_path: Path, pattern: str) -> None:
     """A folder is listed once for all patterns; what matches is what it always was."""
@@ -151,3 +164,24 @@ def test_what_is_one_piece_is_read_whole(pattern: str) -> None:
     ends = {text[-1:] for text in got.values()}
 
     assert ({"\n"}, {p: Path(p).read_text() for p in mine}) == (ends, mine)
+
+
+def test_a_folder_is_listed_once_for_all_patterns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Levels of one tree, and the files in them, are patterns of their own, and one walk."""
+    for at in ("a/b/c", "a/d"):
+        (tmp_path / at).mkdir(parents=True)
+        (tmp_path / at / "uevent").write_text(at)
+    listed: list[str] = []
+    real = os.listdir
+
+    def counted(path: str) -> list[str]:
+        listed.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    levels = [f"{tmp_path}/*", f"{tmp_path}/*/*", f"{tmp_path}/*/*/*"]
+    got = files("/", [f"{one}/uevent" for one in levels], [f"{one}/physfn" for one in levels], 99)
+
+    assert (["a/b/c", "a/d"], len(set(listed))) == (sorted(got["texts"].values()), len(listed))

@@ -189,3 +189,13 @@ async def test_a_helper_that_just_starts_is_not_forgotten(tmp_path: Path) -> Non
     await one.close()
 
     assert (False, 7) == (nothing_left, answer)
+
+
+async def test_a_name_in_no_encoding_spoils_no_answer(tmp_path: Path) -> None:
+    """A file's name that is not UTF-8 comes as half a surrogate: all else is told with it."""
+    body = """sys.stdin.readline(); print('{"ok": ["\\\\udcff", 7]}', flush=True)"""
+    one = helper(tmp_path, body)
+    got = await ask(one)
+    await one.close()
+
+    assert ["\udcff", 7] == got
