@@ -120,6 +120,7 @@ class Remedying:
         self._walk: Walk | None = None
         self._since: dict[str, tuple[float, int]] = {}
         self._clear_since: float | None = None
+        self._out_under: tuple[str, ...] = ()
         self.now = Acting(rehearsal=rehearsal)
         self.problem: str | None = None
 
@@ -178,6 +179,7 @@ class Remedying:
         state: dict[str, Any] | None = answer.value if isinstance(answer, Done) else None
         if isinstance(answer, Objection) and any(mode == "act" for mode in policy.mode.values()):
             self.problem = answer.why
+        self._out_under = _leases(state)
         at = self._node.monotonic()
         self.now = Acting(
             policy=policy,
@@ -206,6 +208,7 @@ class Remedying:
             sleep=self._node.sleep,
             now=self._node.monotonic,
             hands=self._hands,
+            out_under=self._out_under,
         )
 
     async def _save(self, action: Action) -> str | None:
@@ -259,6 +262,12 @@ def _history(state: Mapping[str, Any] | None) -> tuple[Past, ...]:
     """Return what the actor did; what changed nothing does not count against another try."""
     past = [one for one in state["history"] if one["touched"]] if state else []
     return tuple(msgspec.convert({k: one[k] for k in KEPT}, Past) for one in past)
+
+
+def _leases(state: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the leases under which something was done in the last days; each is there once."""
+    found = [one["lease"] for one in state["history"] if one["touched"]] if state else []
+    return tuple(dict.fromkeys(lease for lease in found if lease))
 
 
 KEPT = ("key", "remedy", "serial", "at", "outcome")

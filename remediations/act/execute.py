@@ -41,9 +41,10 @@ async def settle(action: Action, remedy: Remedy, lease: Lease, ended: Ended, mea
     """Tell how it ended, and give the lease back where the node is not out by it."""
     if ended.outcome == "open":
         return
-    gives_back = ended.outcome == "done" and remedy.name in GIVES_BACK
-    undone = ended.outcome in ("untouched", "rolled_back") and not lease.held
-    if gives_back or undone:
+    if ended.outcome == "done" and remedy.name in GIVES_BACK:
+        for held in means.out_under:
+            await means.leases.give_back(held)
+    if ended.outcome in ("untouched", "rolled_back") and not lease.held:
         await means.leases.give_back(lease.id)
     await means.audit.tell(action, ended.outcome, ended.reason, lease.id)
 

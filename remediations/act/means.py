@@ -67,6 +67,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     # None: the agent acts by itself. Else who stands at the keyboard, like `person:0`.
     person: str | None = None
     patience_s: float = 30.0
+    # The leases under which the node is out: who gives it back gives them back.
+    out_under: tuple[str, ...] = ()
 
 
 class Ended(msgspec.Struct, frozen=True):

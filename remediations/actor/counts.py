@@ -81,6 +81,7 @@ def brief(acted: Acted) -> dict[str, Any]:
         "remedy": begin["remedy"],
         "serial": begin["serial"] or None,
         "at": begin["at"],
+        "lease": begin["lease"],
         "touched": acted.touched,
         "outcome": "open" if acted.end is None else acted.end["outcome"],
     }

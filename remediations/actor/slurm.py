@@ -61,7 +61,7 @@ def slurm_resumed(state: Path, reason: str) -> bool:
     return not OUT & set(seen()["states"])
 
 
-@verb("slurm.drain")
+@verb("slurm.drain", "slurm.resume")
 def slurm_drain(turn: Turn, reason: str) -> str:
     """Let no new job come to this node; jobs that run go on."""
     del turn

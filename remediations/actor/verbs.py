@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-MODULES: tuple[str, ...] = ("caps", "slurm")
+MODULES: tuple[str, ...] = ("bug_report", "caps", "slurm")
 
 
 def load() -> None:

@@ -6,6 +6,7 @@ from remediations.plan.actions import Action, Remedy, Situation, Step
 from remediations.plan.answer import answer
 from remediations.plan.needs import repairs
 from remediations.remedies.checks import GPUS
+from remediations.remedies.report import BUG_REPORT, VERB
 
 RISK = "every GPU of the node is reset, MIG layouts and volatile counters are lost"
 
@@ -20,7 +21,13 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         done="fabric_state",
     )
     return answer(
-        "fabric_manager.restart", situation, incident, root, (step,), verify=GPUS, risk=RISK
+        "fabric_manager.restart",
+        situation,
+        incident,
+        root,
+        (BUG_REPORT, step),
+        verify=GPUS,
+        risk=RISK,
     )
 
 
@@ -33,6 +40,6 @@ REMEDY = Remedy(
     verification="the fabric's state is completed on all GPUs",
     cooldown_s=1800.0,
     deadline_s=1800.0,
-    verbs=frozenset({"fabric_manager_restart"}),
+    verbs=frozenset({VERB, "fabric_manager_restart"}),
     propose=propose,
 )

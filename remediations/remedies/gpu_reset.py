@@ -6,6 +6,7 @@ from remediations.plan.actions import Action, Remedy, Situation, Step
 from remediations.plan.answer import answer
 from remediations.plan.needs import repairs
 from remediations.remedies.checks import GPUS
+from remediations.remedies.report import BUG_REPORT, VERB
 
 RISK = "a process that holds the GPU dies, MIG layouts and volatile counters are lost"
 
@@ -24,7 +25,9 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
     else:
         return None
     step = Step(verb="gpu_reset", args={"gpus": gpus}, says=says, done="gpus_were_reset")
-    return answer("gpu.reset", situation, incident, root, (step,), verify=GPUS, risk=RISK)
+    return answer(
+        "gpu.reset", situation, incident, root, (BUG_REPORT, step), verify=GPUS, risk=RISK
+    )
 
 
 REMEDY = Remedy(
@@ -36,6 +39,6 @@ REMEDY = Remedy(
     verification="all GPUs answer, recovery action none, links and fabric up, settings put back",
     cooldown_s=1800.0,
     deadline_s=1800.0,
-    verbs=frozenset({"gpu_reset"}),
+    verbs=frozenset({VERB, "gpu_reset"}),
     propose=propose,
 )

@@ -7,6 +7,7 @@ from remediations.plan.answer import answer, reason
 from remediations.plan.needs import repairs
 from remediations.plan.scheduler import out
 from remediations.remedies.checks import BOOTED
+from remediations.remedies.report import BUG_REPORT, VERB
 
 RISK = "whatever runs on the node outside of Slurm ends; it may not come back by itself"
 
@@ -25,7 +26,9 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         says=f'scontrol reboot ASAP nextstate=DOWN reason="{why}" {slurm.name}',
         done="rebooted",
     )
-    return answer("slurm.reboot", situation, incident, root, (step,), verify=BOOTED, risk=RISK)
+    return answer(
+        "slurm.reboot", situation, incident, root, (BUG_REPORT, step), verify=BOOTED, risk=RISK
+    )
 
 
 REMEDY = Remedy(
@@ -37,6 +40,6 @@ REMEDY = Remedy(
     verification="another boot id, then all GPUs, links, ports and mounts as before",
     cooldown_s=7200.0,
     deadline_s=86_400.0,
-    verbs=frozenset({"slurm_reboot"}),
+    verbs=frozenset({VERB, "slurm_reboot"}),
     propose=propose,
 )

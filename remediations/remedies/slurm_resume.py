@@ -23,6 +23,12 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         args={"reason": slurm.reason or ""},
         says=f"scontrol update NodeName={slurm.name} State=RESUME",
         done="slurm_resumed",
+        undo=Step(
+            verb="slurm_drain",
+            args={"reason": slurm.reason or ""},
+            says="drain it again, with the reason that it had",
+            done="slurm_drained",
+        ),
     )
     return Action(
         key=key(NAME, situation, fault, slurm.reason or ""),
@@ -46,6 +52,6 @@ REMEDY = Remedy(
     verification="Slurm says IDLE, and the reason is gone",
     cooldown_s=900.0,
     deadline_s=1800.0,
-    verbs=frozenset({"slurm_resume"}),
+    verbs=frozenset({"slurm_resume", "slurm_drain"}),
     propose=propose,
 )
