@@ -23,8 +23,8 @@ LACKED = (
     *("bmc.coolant", "storage.lustre", "storage.clients", "network.roce"),
     # Measured only when a person asks.
     "network.bandwidth",
-    # These recordings list no packages.
-    "host.changes",
+    # These recordings list no packages; nobody works on the nodes, and no cap was ever held.
+    *("host.changes", "jobs.maintenance", "gpu.caps"),
     # They have no Ethernet port of 100 Gb/s; devlink and NCCL's files were not recorded.
     *("network.fec", "network.adapters"),
     *(check.name for check in WALK if check.name.startswith("network.nccl_")),

@@ -6,6 +6,9 @@ from collectors.facts.subject import Subject
 from diagnostics.finding import Evidence, Finding, Severity
 from diagnostics.incidents.declared import EdgesError, parse
 from diagnostics.incidents.edge import Edge
+from diagnostics.incidents.edges import EDGES
+from diagnostics.knowledge.aliases import codes
+from diagnostics.knowledge.pages import load as pages
 from tests.diagnostics.incidents.made import GPU, LOG, NODE, finding, roots
 
 MANY = """
@@ -64,6 +67,43 @@ def test_what_is_wrong_is_said_with_its_file(text: str, why: str) -> None:
     assert [] == [
         part for part in ("diagnostics/incidents/data/x.toml", why) if part not in str(told.value)
     ]
+
+
+# Faults that lead to nothing and follow from nothing that is told on one node, by why.
+ALONE = {
+    "notes of how a node is": {
+        *("expectation_provisional", "host_memory_ratio_low", "ib_partition_blocks_probe"),
+        *("hca_firmware_pending", "persistence_mode_off", "gpu_compute_mode_restricted"),
+        *("software_changed", "node_changed", "node_under_maintenance"),
+    },
+    "corrected, and no sign of what comes": {"host_memory_correctable"},
+    "parts that differ, whatever that leads to": {"firmware_mixed", "gpu_mode_mixed"},
+    "known by its number alone": {"xid_other"},
+    "of the observer itself": {
+        *("check_not_run", "collector_stuck", "report_undelivered", "aggregator_unreachable"),
+        "bmc_unreachable",
+    },
+    "of the fleet": {
+        *("node_lost", "version_drift", "gpu_model_mixed", "queue_wait_high"),
+        "rack_power_near_budget",
+    },
+    "a leftover of a module that was reloaded": {"peermem_invalid_context"},
+}
+
+
+def test_what_no_edge_names_is_alone_for_a_reason() -> None:
+    """Every fault that can cause another, or follow from one, is in an edge."""
+    named = {fault for edge in EDGES for fault in (edge.cause, edge.consequence)}
+
+    assert set().union(*ALONE.values()) == pages().keys() - named
+
+
+def test_every_edge_names_faults_that_there_are() -> None:
+    """A slip in a name would join nothing, and nobody would see it."""
+    known = pages().keys() | codes().keys()
+    said = {fault for edge in EDGES for fault in (edge.cause, edge.consequence)}
+
+    assert set() == said - known
 
 
 GROUPED = """
