@@ -5,15 +5,16 @@ from functools import cached_property
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
-from diagnostics.rules.alike import STAMPED, ZEROS, Drawn, Shapes, Tally
-from diagnostics.rules.dense import XID, Kind, kinds, lasting
+from diagnostics.rules.alike import ZEROS, Drawn, Shapes, Tally
+from diagnostics.rules.dense import Kind, kinds
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
 from diagnostics.rules.line import LINE_CAP, decoded, plain
 from diagnostics.rules.rest import rest
 from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
-from diagnostics.rules.stamp import STAMP, hand
+from diagnostics.rules.stamp import STAMP
+from diagnostics.rules.text import Text, split, text_of
 from diagnostics.rules.when import When, when
 from diagnostics.series.curve import Drawing
 from diagnostics.series.waiting import LONGEST, Lines, Sort
@@ -21,9 +22,6 @@ from diagnostics.series.waiting import LONGEST, Lines, Sort
 # Texts that came lately, with what they count for: a line that repeats is not searched again.
 MOST_TEXTS = 4_096
 LONGEST_TEXT = 1_000
-
-# Where a line bears one of these stamps, that alone says whose line it is.
-TELLING = frozenset({"bsd", "since", "local", "delta", "tag", None})
 
 # In logs of programs lines are known by their shapes, in the kernel's by their kinds.
 JOBS = frozenset({"training", "other"})
@@ -40,8 +38,6 @@ MOST_NEW, LEAST_NEW = 24, 6
 
 # Where more than this share is new, lines are read one by one again.
 NEW = 0.6
-
-Text = tuple[str | None, str | None, bytes]
 
 
 class Reading:
@@ -127,7 +123,7 @@ class Reading:
 
     def _by_shape(self, piece: bytes, search: Search) -> None:
         """Read a piece that is full of hits: lines of a shape that is known are only counted."""
-        lines, zeros = _split(piece), _split(piece.translate(ZEROS))
+        lines, zeros = split(piece), split(piece.translate(ZEROS))
         tally = Tally(self._shapes, zeros, lines)
         held = self._held(lines, tally.more)
         if any(search.ordered(self._knowledge.plan(one)) for one in held):
@@ -166,6 +162,7 @@ class Reading:
             plan = self._knowledge.plan(held)
             if (same := self._shapes.same(lines[at].translate(ZEROS), lines[at])) is not None:
                 # A line before it in this piece has told.
+                search.alone()
                 same.again(self._line + at, lines[at])
                 drawn += [(at, same.sort)] if same.sort else []
                 continue
@@ -191,7 +188,7 @@ class Reading:
 
         None where a line with the same text can count for something else.
         """
-        text, at = _text(place, stamped=search.form != "training")
+        text, at = text_of(place, stamped=search.form != "training")
         known = self._texts.get(text)
         if known is None:
             counting = search.line(place, plan, self._knowledge)
@@ -282,31 +279,6 @@ class Reading:
             if told != When():
                 return told
         return When()
-
-
-def _split(piece: bytes) -> list[bytes]:
-    lines = piece.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _text(place: Place, *, stamped: bool) -> tuple[Text, int]:
-    """Return what makes two lines count for the same, and where its text begins.
-
-    In a training log nothing is believed for its stamp, and the whole line is its text.
-    """
-    piece, start = place.piece, place.start
-    if not stamped:
-        return (None, None, piece[start : place.stop]), min(start + STAMPED, place.stop)
-    found = STAMP.match(piece, start, place.stop)
-    assert found is not None, "each part of it can be absent"
-    at, group = found.end(), found.lastgroup
-    line = piece[at : place.stop]
-    if line.startswith(XID):
-        line = lasting(line)
-    whose = None if group in TELLING and not found["level"] else hand(found)
-    return (group, whose, line), at
 
 
 def _repeats(kind: Kind, plan: Plan) -> bool:

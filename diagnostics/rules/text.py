@@ -1,0 +1,38 @@
+"""What makes two lines of a log count for the same."""
+
+from diagnostics.rules.alike import STAMPED
+from diagnostics.rules.dense import XID, lasting
+from diagnostics.rules.search import Place
+from diagnostics.rules.stamp import STAMP, hand
+
+# Where a line bears one of these stamps, that alone says whose line it is.
+TELLING = frozenset({"bsd", "since", "local", "delta", "tag", None})
+
+# The sort of a line's stamp, whose line that makes it, and the text behind it.
+Text = tuple[str | None, str | None, bytes]
+
+
+def split(piece: bytes) -> list[bytes]:
+    """Return the lines of a piece, without their ends."""
+    lines = piece.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def text_of(place: Place, *, stamped: bool) -> tuple[Text, int]:
+    """Return what makes two lines count for the same, and where its text begins.
+
+    In a training log nothing is believed for its stamp, and the whole line is its text.
+    """
+    piece, start = place.piece, place.start
+    if not stamped:
+        return (None, None, piece[start : place.stop]), min(start + STAMPED, place.stop)
+    found = STAMP.match(piece, start, place.stop)
+    assert found is not None, "each part of it can be absent"
+    at, group = found.end(), found.lastgroup
+    line = piece[at : place.stop]
+    if line.startswith(XID):
+        line = lasting(line)
+    whose = None if group in TELLING and not found["level"] else hand(found)
+    return (group, whose, line), at
