@@ -15,15 +15,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 ROUNDS = 5
 LAST_STATUS = 3
 PART = 4 << 20
+FRESH = 50_000_000
 TARGET_MB_S = 500
+# A gigabyte of a dense log within 15 s.
 DENSE_MB_S = 67
-# Lines of some twenty bytes: what a line costs tells more than what a byte does.
-SHORT_MB_S = 40
+# What no log of the small size falls below: what 40,000 lines of it cost to read is in it.
+FLOOR_MB_S = 40
 # Rules that a site could have: each with words of its own, and fields.
 SHAPE = """[[rule]]
 id = "bench.made_{n}"
@@ -77,42 +80,82 @@ KERNEL = (
     "Nov 30 02:11:{a:02d} gpu-017 sshd[{c}]: Accepted publickey for root from 10.0.0.{a} port {c}",
     "Nov 30 02:11:{a:02d} gpu-017 kernel: [{c}.{c:06d}] perf: interrupt took too long ({b} > {a})",
 )
+# Lines that hit, with numbers of as many digits as real ones have, times that go on, several ranks.
 XID = (
-    "[{n:5d}.{c:06d}] NVRM: Xid (PCI:0000:4e:00): 31, pid={p}, name=python3, Ch 00000008,"
-    " intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f1c_a4000000."
+    "[{at:12.6f}] NVRM: Xid (PCI:0000:{bus}:00): {xid}, pid={p}, name={name}, Ch {c:08x},"
+    " intr {b:08x}. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_{a} faulted @ 0x{b:x}_{c:08x}."
     " Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ"
 )
 OOM = (
-    "[rank{a}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {b}.00 MiB. GPU {a}"
-    " has a total capacity of 79.11 GiB of which {c}.06 MiB is free. Including non-PyTorch memory,"
-    " this process has 78.37 GiB memory in use."
+    "[rank{r}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {x:.2f} MiB. GPU {a}"
+    " has a total capacity of 79.11 GiB of which {y:.2f} MiB is free. Process {p} has {z:.2f} GiB"
+    " memory in use."
 )
-SHORT = "step {n} loss: 2.{b:03d}"
+SHORT = "step {n} loss: {z:.{d}f}"
 LOST = "step {n} loss: nan"
-PROGRAM = "2026-11-30 02:11:{a:02d} app[{c}]: RuntimeError: CUDA error: out of memory"
+RANKS_LOST = "[rank{a}]:{time},{b:03d} step: {n} loss: nan grad_norm: nan lr: {small:.3e}"
+PROGRAM = "{time} app[{p}]: RuntimeError: CUDA error: out of memory"
+DICT = "{{'loss': {z:.4f}, 'grad_norm': {y!r}, 'learning_rate': {small!r}, 'epoch': {epoch:.2f}}}"
+TITAN = (
+    "[rank{a}]:{time},{b:03d} - root - INFO - step: {n:2d}  loss: {z:7.4f}  grad_norm: {y:7.4f}"
+    "  memory: {z:5.2f}GiB({z:.2f}%)  tps: {c:,}  mfu: {z:.2f}%"
+)
 ITERATION = (
-    " [2026-11-30 02:11:{a:02d}] iteration {n:8d}/ 500000 | consumed samples: {n:12d} |"
-    " elapsed time per iteration (ms): 30{a:02d}.4 | learning rate: 1.200E-04 |"
-    " global batch size:  1024 | lm loss: 1.93{b:04d}E+00 | loss scale: 1.0 | grad norm: 0.310 |"
+    " [{time}.{c:06d}] iteration {n:8d}/ 5000000 | consumed samples: {samples:12d} |"
+    " elapsed time per iteration (ms): {x:.1f} | throughput per GPU (TFLOP/s/GPU): {y:.1f} |"
+    " learning rate: {small:.6E} | global batch size:  1024 | lm loss: {z:.6E} |"
+    " loss scale: {scale:.1f} | grad norm: {z:.3f} | num zeros: {c} |"
     " number of skipped iterations:   0 | number of nan iterations:   0 |"
 )
+TIMER = "    all-grads-sync ................................: ({y:.2f}, {x:.2f})"
 
 
-def lines(forms: tuple[str, ...], count: int, seed: int) -> Iterator[str]:
-    """Yield lines with values that change."""
+def values(draw: random.Random, n: int) -> dict[str, object]:
+    """Return what a line is filled with. Many are small, a few large: so are pids and times."""
+    a, c = draw.randrange(8), int(10 ** draw.uniform(0, 6))
+    return {
+        "a": a,
+        "b": draw.randrange(1000),
+        "c": c,
+        "n": n,
+        "p": 300 + c,
+        "d": 2 + n % 3,
+        "x": draw.lognormvariate(7, 1),
+        "y": draw.lognormvariate(2, 2),
+        "z": draw.uniform(0.1, 78),
+        "small": draw.uniform(1e-6, 9e-4),
+        "epoch": n / 5_000,
+        "r": draw.randrange(64),
+        "at": n / 37,
+        "samples": 1024 * n,
+        "bus": ("4e", "9a", "c3")[a % 3],
+        "xid": (31, 31, 13, 43)[a % 4],
+        "name": ("python3", "pt_main_thread")[a % 2],
+        "scale": 2.0 ** (10 + n // 7_001 % 7),
+        "time": f"2026-11-30 {n // 3600 % 24:02d}:{n // 60 % 60:02d}:{n % 60:02d}",
+    }
+
+
+def lines(forms: tuple[str, ...], seed: int) -> Iterator[str]:
+    """Yield lines with values that change, in their sizes as well."""
     draw = random.Random(seed)  # noqa: S311 - text, no secret
-    for n in range(count):
-        a, b, c = draw.randrange(8), draw.randrange(1000), draw.randrange(1_000_000)
-        yield draw.choice(forms).format(a=a, b=b, c=c, n=n, p=40_000 + a)
+    for n in count():
+        yield draw.choice(forms).format(**values(draw, n))
 
 
 def made(folder: Path, name: str, forms: tuple[str, ...], megabytes: int) -> Path:
-    """Write a log; a block of some megabytes is repeated, since making lines is slow."""
+    """Write a log; beyond some megabytes it repeats itself, since making lines is slow."""
     path = folder / f"{name}.log"
-    block = "\n".join(lines(forms, 20_000, 7)).encode() + b"\n"
-    with path.open("wb") as file:
-        for _ in range(max(megabytes * 1_000_000 // len(block), 1)):
-            file.write(block)
+    size, written = megabytes * 1_000_000, 0
+    with path.open("w") as file:
+        for line in lines(forms, 7):
+            written += file.write(line + "\n")
+            if written >= min(size, FRESH):
+                break
+    block = path.read_bytes() if written < size else b""
+    with path.open("ab") as more:
+        for _ in range((size - written) // (len(block) or size or 1)):
+            more.write(block)
     return path
 
 
@@ -197,17 +240,22 @@ class Measured:
 def logs(megabytes: int) -> dict[str, tuple[tuple[str, ...], int, float]]:
     """Return the logs by name: their lines, their size, and how fast they should be read."""
     small = max(megabytes // 3, 1)
+    step = (ITERATION, *[TIMER, *WORDS] * 2)
     return {
         "training": (WORDS, megabytes, TARGET_MB_S),
         "training, rare hits": ((*WORDS * 1_400, OOM), megabytes, TARGET_MB_S),
-        "syslog": (KERNEL, small, TARGET_MB_S),
-        "all Xid": ((XID,), small, DENSE_MB_S),
-        "all out of memory": ((OOM,), small, DENSE_MB_S),
-        "all iterations": ((ITERATION,), small, DENSE_MB_S),
-        "all short numbers": ((SHORT,), small, SHORT_MB_S),
-        "all short, NaN": ((LOST,), small, SHORT_MB_S),
-        "all of a program": ((PROGRAM,), small, DENSE_MB_S),
-        "mixed": ((OOM, ITERATION, XID), small, DENSE_MB_S),
+        "syslog": (KERNEL, megabytes, TARGET_MB_S),
+        "Megatron, one in four": (step, small, DENSE_MB_S),
+        "all Xid": ((XID,), small, FLOOR_MB_S),
+        "all out of memory": ((OOM,), small, FLOOR_MB_S),
+        "all iterations": ((ITERATION,), small, FLOOR_MB_S),
+        "all of torchtitan": ((TITAN,), small, FLOOR_MB_S),
+        "all dicts": ((DICT,), small, FLOOR_MB_S),
+        "all short numbers": ((SHORT,), small, FLOOR_MB_S),
+        "all short, NaN": ((LOST,), small, FLOOR_MB_S),
+        "all NaN of 8 ranks": ((RANKS_LOST,), small, FLOOR_MB_S),
+        "all of a program": ((PROGRAM,), small, FLOOR_MB_S),
+        "mixed": ((OOM, ITERATION, XID), small, FLOOR_MB_S),
     }
 
 
