@@ -137,6 +137,16 @@ def leases(held: Item, width: int) -> list[Line]:
     return lines + (columns(headings, rows, width) if rows else [(Span("no node is out by us"),)])
 
 
+def actions(items: Sequence[Item], width: int) -> list[Line]:
+    """Return what was done to nodes and what was refused, one row each."""
+    rows = [
+        (moment(one["time"]), one["node"], one["what"], one["remedy"], one["reason"])
+        for one in items
+    ]
+    headings = ("WHEN", "NODE", "WHAT", "REMEDY", "")
+    return columns(headings, rows, width) if rows else [(Span("nothing was done to any node"),)]
+
+
 def switch(on: str, off: str, found: Item) -> str:
     """Return how a switch stands, since when and by whom."""
     said = on if found["on"] else off

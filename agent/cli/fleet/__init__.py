@@ -37,6 +37,7 @@ for _one in (
     acting.pause,
     acting.resume,
     acting.leases,
+    acting.actions,
     acting.breaker,
 ):
     command.add_command(_one)

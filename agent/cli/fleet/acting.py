@@ -71,6 +71,28 @@ def end(options: Options, *, lease: str) -> int:
     return 0
 
 
+@click.command("actions")
+@click.argument("node", required=False)
+@output.as_json
+@output.color
+@click.pass_obj
+def actions(options: Options, *, node: str | None, as_json: bool, color: str) -> int:
+    """List what was done to nodes and what was refused, the newest first; of NODE alone.
+
+    The newest 200. Nothing can be changed or removed there.
+    """
+    from agent.cli.fleet.client import ask, segment  # noqa: PLC0415 - help is instant without aiohttp
+    from agent.render import fleet  # noqa: PLC0415 - same
+
+    path = "/v1/actions" if node is None else f"/v1/actions?node={segment(node)}"
+    found = ask(options, "GET", path)
+    if as_json:
+        output.document(found)
+    else:
+        output.drawn(lambda width: fleet.actions(found["items"], width), color)
+    return 0
+
+
 @click.group("breaker", invoke_without_command=True)
 @output.as_json
 @click.pass_context

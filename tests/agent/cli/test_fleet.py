@@ -72,6 +72,24 @@ def test_more_than_a_page(tmp_path: Path) -> None:
     assert 2345 == len({node["node"] for node in json.loads(ended.stdout)["items"]})
 
 
+def test_actions(site: Site) -> None:
+    """What a node was granted and what it then did is listed, the newest first, and as JSON."""
+    node = site.token("node", "--node", "gpu-001")
+    asked = {"node": "gpu-001", "remedy": "gpu.reset", "seconds": 600}
+    lease = site.post("/v1/leases", json.dumps(asked).encode(), node)["id"]
+    told = {"node": "gpu-001", "what": "done", "remedy": "gpu.reset", "reason": "all is well"}
+    site.post("/v1/actions", json.dumps(told).encode(), node)
+    rows = site.fleet("actions").stdout.splitlines()[1:]
+    found = json.loads(site.fleet("actions", "gpu-001", "--json").stdout)["items"]
+    site.fleet("leases", "end", lease, role="operator")
+    assert (["done", "granted"], [None, lease], "all is well", "nothing was done to any node") == (
+        [one["what"] for one in found],
+        [one["lease"] for one in found],
+        rows[0].split("gpu.reset")[1].strip(),
+        site.fleet("actions", "gpu-002").stdout.strip(),
+    )
+
+
 def test_enrolment(site: Site) -> None:
     """A second machine under a name waits, is listed, approved, let in, and can be revoked."""
     join = site.token("join")
