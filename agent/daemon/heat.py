@@ -6,7 +6,7 @@ is needed most.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,7 +34,17 @@ CAP_S, NODE_S, ASK_S = 15.0, 60.0, 5.0
 # A rehearsal has another one.
 PACE = Pace()
 
+# The actor's verb, its arguments, and how long it may take.
+Asked = tuple[str, dict[str, Any], float]
 Newest = Callable[[type[Observation]], Observation | Missing]
+
+
+class On(NamedTuple):
+    """A cap that is on, what is left of its lease, and the unit of its limit."""
+
+    cap: Held
+    left_s: float
+    unit: str
 
 
 class Heat:
@@ -72,7 +82,9 @@ class Heat:
             self._states[name] = state
             self._told(name, state, order)
             if order.kind != "keep":
-                await self._carry_out(name, said, order, why, acting=acting)
+                clocks = _by_clocks((held or {}).get(name), policy)
+                asked = _asked(name, said, order, clocks=clocks)
+                await self._carry_out(name, order, asked, why, acting=acting)
         if acting and held:
             await self._renew(held)
 
@@ -85,14 +97,14 @@ class Heat:
             self._once("policy", "acting_policy_wrong", why=f"{problem}: {problem.hint}")
             return Policy()
 
-    async def _held(self) -> dict[str, tuple[Held, float]] | None:
-        """Return the caps that are on, with what is left of each; None where no actor answers."""
+    async def _held(self) -> dict[str, On] | None:
+        """Return the caps that are on; None where no actor answers."""
         answer = await self._hand.ask("caps", {}, deadline_s=ASK_S)
         if isinstance(answer, Objection):
             self._once("actor", "heat_without_actor", why=answer.why)
             return None
         self._said.pop("actor", None)
-        return {one["subject"]: (_cap(one), float(one["left_s"])) for one in answer.value["held"]}
+        return {one["subject"]: _on(one) for one in answer.value["held"]}
 
     def _causes(self) -> tuple[causes.Reason, ...]:
         sensors, health = self._newest(BmcSensors), self._newest(GpuHealth)
@@ -100,9 +112,7 @@ class Heat:
         assert isinstance(health, GpuHealth | Missing)
         return causes.reasons(sensors, health)
 
-    def _samples(
-        self, held: Mapping[str, tuple[Held, float]], policy: Policy
-    ) -> Iterator[tuple[str, Seen]]:
+    def _samples(self, held: Mapping[str, On], policy: Policy) -> Iterator[tuple[str, Seen]]:
         """Yield what is seen of each GPU, of those with a cap that say nothing, and of the node."""
         sensors, health = self._newest(BmcSensors), self._newest(GpuHealth)
         assert isinstance(sensors, BmcSensors | Missing)
@@ -110,12 +120,15 @@ class Heat:
         bmc, lost = causes.word(sensors, health), causes.supply_lost(sensors)
         now = self._node.monotonic()
         gpus = {} if isinstance(health, Missing) else {g.pci: g for g in health.answering()}
-        caps = {name: cap for name, (cap, _) in held.items()}
+        caps = {name: one.cap for name, one in held.items()}
         told = {
             pci: seen.of_gpu(now, gpu, caps.get(pci), bmc, supply_lost=lost)
             for pci, gpu in gpus.items()
             if pci is not None
         }
+        for pci, said in [*told.items()]:
+            if _by_clocks(held.get(pci), policy):
+                told[pci] = seen.by_clocks(said, gpus[pci])
         silent = [name for name in (*caps, *self._states) if name not in (*told, *BY_BMC)]
         for name in dict.fromkeys(silent):
             told[name] = Seen(at_s=now, held=caps.get(name), bmc=bmc, supply_lost=lost)
@@ -134,22 +147,22 @@ class Heat:
             self._said.pop(f"page {name}", None)
 
     async def _carry_out(
-        self, name: str, said: Seen, order: Order, cause: str, *, acting: bool
+        self, name: str, order: Order, asked: Asked, cause: str, *, acting: bool
     ) -> None:
         if not acting:
             self._log.info("heat_advised", subject=name, limit=order.limit, why=order.why)
             return
         why = f"{order.why}; {cause}" if order.kind == "down" else order.why
-        verb, args, seconds = _asked(name, said, order)
+        verb, args, seconds = asked
         answer = await self._hand.ask(verb, {**args, "why": _line(why)}, deadline_s=seconds)
         if isinstance(answer, Done):
             self._log.warning("heat_limit_set", subject=name, order=order.kind, why=why, **args)
         else:
             self._log.warning("heat_limit_not_set", subject=name, why=answer.why)
 
-    async def _renew(self, held: Mapping[str, tuple[Held, float]]) -> None:
+    async def _renew(self, held: Mapping[str, On]) -> None:
         lent = lease.LEASE_S * self._pace.sample_s / Pace().sample_s
-        if min(left for _, left in held.values()) < RENEW_AT * lent:
+        if min(one.left_s for one in held.values()) < RENEW_AT * lent:
             answer = await self._hand.ask("renew_caps", {}, deadline_s=ASK_S)
             if isinstance(answer, Objection):
                 self._log.warning("heat_not_renewed", why=answer.why)
@@ -179,12 +192,18 @@ class Heat:
         return msgspec.structs.replace(told, handed_over=tuple(self.handed_over.values()))
 
 
-def _cap(one: Mapping[str, Any]) -> Held:
-    return Held(
+def _on(one: Mapping[str, Any]) -> On:
+    cap = Held(
         limit=int(one["limit"]),
         before=int(one["before"]),
         stepped_s_ago=float(one["stepped_s_ago"]),
     )
+    return On(cap, float(one["left_s"]), str(one["unit"]))
+
+
+def _by_clocks(on: On | None, policy: Policy) -> bool:
+    """Return whether a GPU is held by its clocks: as it is now, else as the site says."""
+    return policy.heat.locked_clocks if on is None else on.unit == "MHz"
 
 
 def _of_node(policy: Policy, caps: Mapping[str, Held]) -> str | None:
@@ -203,13 +222,15 @@ def _share(held: Held | None) -> Held | None:
     return Held(limit=limit, before=seen.WHOLE, stepped_s_ago=held.stepped_s_ago)
 
 
-def _asked(name: str, said: Seen, order: Order) -> tuple[str, dict[str, Any], float]:
+def _asked(name: str, said: Seen, order: Order, *, clocks: bool) -> Asked:
     """Return the actor's verb, its arguments, and how long it may take."""
     before = said.held.before if said.held else 0
     limit = before if order.limit is None else order.limit
     if name in BY_BMC:
         steps = (seen.WHOLE - limit) // lease.step(seen.WHOLE)
         return "cap_node", {"steps": steps}, NODE_S
+    if clocks:
+        return "cap_clocks", {"gpu": name, "limit_mhz": limit}, CAP_S
     return "cap_gpu", {"gpu": name, "limit_mw": limit}, CAP_S
 
 

@@ -19,12 +19,14 @@ Text = Annotated[str, msgspec.Meta(max_length=600)]
 class Cap(msgspec.Struct, frozen=True, kw_only=True):
     """One cap: a GPU's address, or `dcmi` or `redfish` for the node's own limit by its BMC.
 
-    Limits are mW for a GPU and W for the node; `since` is epoch seconds.
+    Limits are in `unit`: mW for a GPU's power, MHz for its clocks, W for the node. `since` is epoch
+    seconds.
     """
 
     subject: Text
     limit: int
     before: int
+    unit: Text = "mW"
     since: float
     why: Text
 

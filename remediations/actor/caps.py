@@ -32,9 +32,21 @@ factor = 1.0
 @keeper(REMEDY)
 def cap_gpu(kept: Kept, gpu: str, limit_mw: int, why: str) -> dict[str, Any]:
     """Hold the GPU at this PCI address down to *limit_mw*, for 15 min; the same again renews it."""
+    return _change(kept, _address(gpu), limit_mw, why, {})
+
+
+@keeper(REMEDY)
+def cap_clocks(kept: Kept, gpu: str, limit_mhz: int, why: str) -> dict[str, Any]:
+    """Hold the GPU's clocks down to *limit_mhz* instead, where the site chose that."""
+    if not kept.policy.heat.locked_clocks:
+        raise Refused("denied", "the policy does not let clocks be locked: [heat] locked_clocks")
+    return _change(kept, _address(gpu), limit_mhz, why, limits.CLOCKS)
+
+
+def _address(gpu: str) -> str:
     if not PCI.fullmatch(gpu):
         raise Refused("denied", f"{gpu!r:.40} is no address of a GPU")
-    return _change(kept, gpu, limit_mw, why, {})
+    return gpu
 
 
 @keeper(REMEDY)
@@ -76,6 +88,7 @@ def _told(name: str, one: Held, boot: str, now: float) -> dict[str, Any]:
     ago = max(now - one.cap.stepped_at, 0.0) if boot == one.cap.boot else capping.LONG_AGO_S
     return {
         "subject": name,
+        "unit": one.unit,
         "limit": one.cap.limit,
         "before": one.cap.before,
         "stepped_s_ago": ago,
@@ -162,6 +175,8 @@ def _change(kept: Kept, name: str, wanted: int, why: str, way: Mapping[str, str]
     with _alone(kept.state):
         known = held.read(kept.state)
         one = known.get(name)
+        if one is not None and (one.way == limits.CLOCKS) != (way == limits.CLOCKS):
+            raise Refused("denied", f"{name} is held down in {one.unit}: lift that first")
         if len(known) >= lease.MOST_KEPT and one is None:
             raise Refused("denied", f"{len(known)} caps are on, more than a node has GPUs")
         cap = capping.Capping(kept.state, name, one, why, way, factor)

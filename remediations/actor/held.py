@@ -1,7 +1,8 @@
 """Which caps are on, on the disk before they are set: they outlive whoever set them.
 
     {"0000:1b:00.0": {"before": 700000, "ours": [630000], "stepped_at": 812.4, "until": 1712.4,
-                      "boot": "3f0c...", "since": 1700000000.0, "why": "0 C are left", "way": {}}}
+                      "boot": "3f0c...", "since": 1700000000.0, "why": "0 C are left", "unit": "mW",
+                      "way": {}}}
 
 A copy for those who only look lies in the unit's runtime directory: what is held now, and how the
 last caps ended.
@@ -21,11 +22,12 @@ MOST_BYTES = 1 << 20
 
 
 class Held(NamedTuple):
-    """One cap, since when (epoch seconds), why, and by which way where that needs words."""
+    """One cap, since when (epoch seconds), why, in which unit, by which way if not the usual."""
 
     cap: Cap
     since: float
     why: str
+    unit: str
     way: Mapping[str, str] = {}
 
 
@@ -51,7 +53,7 @@ def _held(entry: Mapping[str, Any]) -> Held:
         boot=str(entry["boot"]),
     )
     way = {str(key): str(value) for key, value in entry["way"].items()}
-    return Held(cap, float(entry["since"]), str(entry["why"]), way)
+    return Held(cap, float(entry["since"]), str(entry["why"]), str(entry["unit"]), way)
 
 
 def write(folder: Path, caps: Caps, ended: Mapping[str, Any] | None = None) -> None:
@@ -67,7 +69,7 @@ def write(folder: Path, caps: Caps, ended: Mapping[str, Any] | None = None) -> N
 
 
 def _beside(one: Held) -> dict[str, Any]:
-    return {"since": one.since, "why": one.why}
+    return {"since": one.since, "why": one.why, "unit": one.unit}
 
 
 def _ended(folder: Path) -> list[dict[str, Any]]:

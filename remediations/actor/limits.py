@@ -13,6 +13,8 @@ from remediations.policy import Policy
 
 DCMI, REDFISH = "dcmi", "redfish"
 BY_NODE = (DCMI, REDFISH)
+# By what a GPU is held down, where it is not by its power limit.
+CLOCKS = {"by": "clocks"}
 
 
 def of_node(policy: Policy) -> tuple[str, Mapping[str, str]]:
@@ -38,4 +40,6 @@ def opened(name: str, one: Held | None, way: Mapping[str, str]) -> AbstractConte
         return nullcontext(Dcmi(base))
     if name == REDFISH:
         return nullcontext(Redfish(way if one is None else one.way, base))
+    if (way if one is None else one.way) == CLOCKS:
+        return power.opened(name, power.GpuClocks, None if one is None else one.cap.limit)
     return power.opened(name)

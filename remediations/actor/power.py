@@ -1,6 +1,6 @@
-"""The power limit of one GPU, by NVML: what it is, what it can be, and set within that."""
+"""What a GPU may draw or how fast it may run, by NVML: read, and set within its bounds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,8 +8,10 @@ import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
 from collectors.helpers.children import nvml_calls
 from remediations.actor.registry import Refused
-from remediations.actor.target import Gone, Reading
+from remediations.actor.target import Gone, Reading, Target
 
+# The lower end of a lock of clocks: what every data centre GPU can idle at.
+LOWEST_MHZ = 210
 # nvml.h: no such device, and a GPU that fell off the bus. Its limit went with it.
 NOT_FOUND, LOST = 6, 15
 
@@ -42,15 +44,58 @@ class GpuLimit:
         self.put(before)
 
 
+class GpuClocks:
+    """The highest clock of the GPU at one PCI address, in MHz.
+
+    No function of NVML tells a lock, so that *held*, what we locked it to, is believed: a site that
+    chooses this promises that nobody else locks clocks.
+    """
+
+    unit = "MHz"
+
+    def __init__(self, pci: str, handle: Any, held: int | None) -> None:  # noqa: ANN401 - a handle of NVML
+        self._pci = pci
+        self._handle = handle
+        self._held = held
+
+    def read(self) -> Reading:
+        """Return the clock it is held at, and the highest that it can have."""
+        with _told(self._pci, "tells its clocks"):
+            most = pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_GRAPHICS)
+        return Reading(most if self._held is None else self._held, most, 0)
+
+    def put(self, limit: int) -> int:
+        """Lock it to at most *limit*."""
+        with _told(self._pci, f"takes clocks up to {limit} MHz"):
+            lowest = min(LOWEST_MHZ, limit)
+            pynvml.nvmlDeviceSetGpuLockedClocks(self._handle, lowest, limit)
+        return limit
+
+    def restore(self, before: int) -> None:
+        """Unlock it."""
+        del before
+        with _told(self._pci, "unlocks its clocks"):
+            pynvml.nvmlDeviceResetGpuLockedClocks(self._handle)
+
+
+def by_limit(pci: str, handle: Any, held: int | None) -> Target:  # noqa: ANN401 - a handle of NVML
+    """Return the power limit."""
+    del held
+    return GpuLimit(pci, handle)
+
+
+Make = Callable[[str, Any, int | None], Target]
+
+
 @contextmanager
-def opened(pci: str) -> Iterator[GpuLimit]:
+def opened(pci: str, make: Make = by_limit, held: int | None = None) -> Iterator[Target]:
     """Open the driver for one GPU; Gone where it is not there any more."""
     with _told(pci, "can be asked: the driver's library starts"):
         pynvml.nvmlInitWithFlags(0)
     try:
         with _told(pci, "is there"):
             _, handle = nvml_calls.handle(0, pci)
-        yield GpuLimit(pci, handle)
+        yield make(pci, handle, held)
     finally:
         pynvml.nvmlShutdown()
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from collectors.gpu.health import GpuReading
 from collectors.gpu.health_parts import Heat
 from remediations.heat import causes
@@ -47,6 +49,13 @@ def of_gpu(at_s: float, gpu: GpuReading, held: Held | None, bmc: Bmc, *, supply_
         braked=causes.braked(gpu),
         supply_lost=supply_lost,
     )
+
+
+def by_clocks(said: Seen, gpu: GpuReading) -> Seen:
+    """Return the same where its clocks are held instead, in MHz: nobody tells to what."""
+    most = gpu.clocks.max_graphics_mhz
+    limit = said.held.limit if said.held else most
+    return msgspec.structs.replace(said, limit=limit, default=most, least=0)
 
 
 def of_node(at_s: float, gpus: Sequence[Seen], held: Held | None, bmc: Bmc, lost: bool) -> Seen:  # noqa: FBT001 - as the sample says it

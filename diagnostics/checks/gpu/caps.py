@@ -62,12 +62,12 @@ def _held(cap: Cap, person: HandedOver | None) -> Finding:
         "thermal_throttling_active",
         "warning" if person else "info",
         _subject(cap.subject),
-        "gpudiag holds {what} at {limit} W of {before} W: {why}{person}",
+        "gpudiag holds {what} at {limit} of {before}: {why}{person}",
         _evidence(limit=cap.limit, before=cap.before, since=cap.since),
         variant="handed_over" if person else "",
         what=_named(cap.subject),
-        limit=_watts(cap.subject, cap.limit),
-        before=_watts(cap.subject, cap.before),
+        limit=_measure(cap.limit, cap.unit),
+        before=_measure(cap.before, cap.unit),
         why=cap.why,
         person=f"; a person is needed: {person.why}" if person else "",
     )
@@ -117,8 +117,8 @@ def _named(name: str) -> str:
     return f"the node by {BMC[name]}" if name in BMC else f"GPU {name}"
 
 
-def _watts(name: str, limit: int) -> int:
-    return limit if name in BMC else round(limit / 1000)
+def _measure(limit: int, unit: str) -> str:
+    return f"{round(limit / 1000)} W" if unit == "mW" else f"{limit} {unit}"
 
 
 def _evidence(**values: object) -> Evidence:

@@ -11,8 +11,8 @@ from collectors.bmc.sensors import BmcSensors, Sensor
 from collectors.facts.answers import Files
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.gpu.health import GpuHealth, GpuReading
+from collectors.gpu.health_parts import Clocks, Power
 from collectors.gpu.health_parts import Heat as Degrees
-from collectors.gpu.health_parts import Power
 from remediations.act.hand import Done, Objection
 from remediations.heat.throttle import Pace
 from remediations.policy import PATH
@@ -55,7 +55,9 @@ class Room(Still):
         if self.health is not None:
             return self.health
         power = Power(limit_mw=self.limit, default_limit_mw=700_000, min_limit_mw=200_000)
-        gpu = GpuReading(index=0, pci=GPU, heat=Degrees(margin_c=self.margin), power=power)
+        clocks = Clocks(max_graphics_mhz=1980)
+        heat = Degrees(margin_c=self.margin)
+        gpu = GpuReading(index=0, pci=GPU, heat=heat, power=power, clocks=clocks)
         return GpuHealth(gpus=(gpu,))
 
     def cap(self, name: str, limit: int) -> None:
@@ -65,10 +67,19 @@ class Room(Still):
         else:
             self.held[name] = [limit, self.at_s, self.at_s + 900.0]
 
+    def clocks(self, name: str, limit: int) -> None:
+        """Hold the clocks down, or unlock them."""
+        self.held.pop(name, None)
+        if limit < 1980:
+            self.held[name] = [limit, self.at_s, self.at_s + 900.0]
+
     def told(self, name: str) -> dict[str, Any]:
         limit, stepped, until = self.held[name]
         times = {"stepped_s_ago": self.at_s - stepped, "left_s": until - self.at_s}
-        return {"subject": name, "limit": limit, "before": 700_000, **times}
+        before = (
+            {"before": 1980, "unit": "MHz"} if limit < 2000 else {"before": 700_000, "unit": "mW"}
+        )
+        return {"subject": name, "limit": limit, **before, **times}
 
     def info(self, event: str, /, **facts: Any) -> None:
         """Be the log."""
@@ -115,6 +126,8 @@ class Doing:
                 cap[2] = room.at_s + 900.0
         elif verb == "cap_gpu":
             room.cap(args["gpu"], args["limit_mw"])
+        elif verb == "cap_clocks":
+            room.clocks(args["gpu"], args["limit_mhz"])
         return Done({})
 
 
@@ -255,3 +268,15 @@ async def test_people_are_told_by_the_source() -> None:
 
     assert isinstance(seen, PowerCaps)
     assert [(GPU, "foreign")] == [(one.subject, one.phase) for one in seen.handed_over]
+
+
+async def test_by_clocks_where_the_site_says_so() -> None:
+    """Clocks go down by a tenth, and are unlocked though the site has changed its mind since."""
+    room = Room(f"{ACT}[heat]\nlocked_clocks = true\n")
+    room.margin = -1
+    await room.looks(5)
+    room.policy, room.margin = ACT, 20
+    await room.looks(40)
+    asked = [args["limit_mhz"] for verb, args in room.asked if verb == "cap_clocks"]
+
+    assert ([1782, 1980], {}, ["cap_clocks"] * 2) == (asked, room.held, room.verbs())

@@ -80,6 +80,12 @@ class Node:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         return int(pynvml.nvmlDeviceGetPowerManagementLimit(handle)) // 1000
 
+    def megahertz(self) -> int:
+        """Return the clock of the first GPU."""
+        pynvml.nvmlInitWithFlags(0)
+        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        return int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_GRAPHICS))
+
     def another_sets(self, watts: int) -> None:
         """Let somebody else set the limit of the first GPU."""
         pynvml.nvmlInitWithFlags(0)
@@ -403,3 +409,22 @@ def test_all_is_in_the_journal(node: Node) -> None:
         "restored to 700000 mW; nobody renewed it",
     ]
     assert expected == [line["said"] for line in lines if line["kind"] == "cap"]
+
+
+def test_locked_clocks(node: Node) -> None:
+    """Where the site chose clocks they are held instead, in MHz, and unlocked at the end."""
+    node.policy = parse(f"{ALLOWED}[heat]\nlocked_clocks = true\n")
+    node.start(**{"clocks.graphics_mhz": 1980, "clocks.max_graphics_mhz": 1980})
+    caps.cap_clocks(node.kept, GPU, 1782, WHY)
+    locked, shown = node.megahertz(), node.public()["held"][0]
+    assert "0001:10:00.0 is held down in MHz: lift that first" == node.refused(630)
+    node.tick(901.0)
+
+    assert (1782, 1782, "MHz") == (locked, shown["limit"], shown["unit"])
+    assert (1980, "restored to 1980 MHz") == (node.megahertz(), node.public()["ended"][-1]["how"])
+
+
+def test_clocks_are_not_locked_unasked(node: Node) -> None:
+    """Without the site's word no clock is locked."""
+    with pytest.raises(Refused, match="does not let clocks be locked"):
+        caps.cap_clocks(node.kept, GPU, 1782, WHY)

@@ -36,8 +36,10 @@ def _lock_clocks(simulator: "Simulator", gpu: Gpu, low_mhz: int, high_mhz: int) 
     if low_mhz > high_mhz:
         raise Failed(INVALID_ARGUMENT)
     simulator.act("nvmlDeviceSetGpuLockedClocks", gpu, low_mhz, high_mhz)
+    simulator.set(gpu, "clocks.locked_mhz", high_mhz)
 
 
 @device("nvmlDeviceResetGpuLockedClocks")
 def _unlock_clocks(simulator: "Simulator", gpu: Gpu) -> None:
     simulator.act("nvmlDeviceResetGpuLockedClocks", gpu)
+    simulator.set(gpu, "clocks.locked_mhz", 0)

@@ -61,6 +61,7 @@ LISTS = {
 # By nvml.h: nvmlTemperatureThresholds_t, nvmlClockType_t
 THRESHOLDS = ("shutdown_c", "slowdown_c", "memory_max_c", "gpu_max_c")
 CLOCKS = ("graphics", "sm", "memory", "video")
+LOCKED = ("graphics", "sm")
 LIFETIMES = ("volatile", "aggregate")
 CORRECTED, UNCORRECTED = 0, 1
 DRAM, SRAM = 2, 7  # nvml.h: nvmlMemoryLocation_t
@@ -101,12 +102,20 @@ _chosen(
     tuple(f"temperature.{key}" for key in THRESHOLDS),
     NOT_SUPPORTED,
 )
-_chosen("nvmlDeviceGetClockInfo", tuple(f"clocks.{key}_mhz" for key in CLOCKS), INVALID_ARGUMENT)
 _chosen(
     "nvmlDeviceGetMaxClockInfo",
     tuple(f"clocks.max_{key}_mhz" for key in CLOCKS),
     INVALID_ARGUMENT,
 )
+
+
+@device("nvmlDeviceGetClockInfo", UINT, POINTER)
+def _clock(_simulator: "Simulator", gpu: Gpu, which: int, pointer: int) -> None:
+    if which >= len(CLOCKS):
+        raise Failed(INVALID_ARGUMENT)
+    mhz = gpu.values[f"clocks.{CLOCKS[which]}_mhz"]
+    locked = gpu.values.get("clocks.locked_mhz") if CLOCKS[which] in LOCKED else None
+    put(pointer, UINT, min(mhz, locked) if locked else mhz)
 
 
 @device("nvmlDeviceGetTemperatureV", POINTER)
