@@ -3,7 +3,6 @@
 A file may name groups of faults; `@name` stands for all of a group, in an edge or in another group.
 """
 
-import pkgutil
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from diagnostics import package_data
 from diagnostics.incidents.edge import Direction, Edge, Same
 
 FOLDER = "diagnostics/incidents/data"
@@ -78,10 +78,7 @@ def parse(name: str, text: str) -> tuple[Edge, ...]:
 
 
 def _text(subject: str) -> str:
-    # Not importlib.resources, whose import takes longer than all that is read here.
-    data = pkgutil.get_data("diagnostics.incidents", f"data/{subject}.toml")
-    assert data is not None, "the loader of a package on disk gives bytes"
-    return data.decode("utf-8")
+    return package_data.text("diagnostics.incidents", f"data/{subject}.toml")
 
 
 def _read(name: str, text: str) -> _File:

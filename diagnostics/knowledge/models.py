@@ -3,10 +3,11 @@
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Annotated
 
 import msgspec
+
+from diagnostics import package_data
 
 FILE = "diagnostics/knowledge/models.toml"
 BRANDS = ("nvidia ", "tesla ")
@@ -38,8 +39,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 @cache
 def load() -> dict[str, Model]:
     """Return the models by PCI device id (`2330`); ModelsError where the table is broken."""
-    text = (files("diagnostics.knowledge") / "models.toml").read_text(encoding="utf-8")
-    return parse(text)
+    return parse(package_data.text("diagnostics.knowledge", "models.toml"))
 
 
 def parse(text: str) -> dict[str, Model]:

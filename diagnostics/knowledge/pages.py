@@ -4,10 +4,11 @@ import difflib
 import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 import msgspec
+
+from diagnostics import package_data
 
 FOLDER = "diagnostics/knowledge/pages"
 FAMILIES = (
@@ -54,7 +55,7 @@ def load() -> dict[str, Page]:
     pages: dict[str, Page] = {}
     for family in FAMILIES:
         name = f"{family}.toml"
-        text = (files("diagnostics.knowledge") / "pages" / name).read_text(encoding="utf-8")
+        text = package_data.text("diagnostics.knowledge", f"pages/{name}")
         for fault, page in parse(name, text).items():
             if fault in pages:
                 raise PagesError(f"{FOLDER}/{name}: [{fault}] stands in another file too; keep one")

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from diagnostics import package_data
 from diagnostics.finding import Kind, Severity
 from diagnostics.rules.needed import needed
 
@@ -131,10 +132,8 @@ def load() -> tuple[Rule, ...]:
 
 def shipped(family: str, form: type[R]) -> tuple[R, ...]:
     """Return the rules of one shipped file."""
-    from importlib.resources import files  # noqa: PLC0415 - as above
-
     name = f"{family}.toml"
-    text = (files("diagnostics.rules") / "data" / name).read_text(encoding="utf-8")
+    text = package_data.text("diagnostics.rules", f"data/{name}")
     return tuple(made(f"{FOLDER}/{name}", table, form) for table in read(f"{FOLDER}/{name}", text))
 
 

@@ -6,6 +6,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from diagnostics import package_data
 from diagnostics.finding import Severity
 
 Recovery = Literal[
@@ -94,9 +95,7 @@ T = TypeVar("T")
 
 
 def _read(name: str, form: type[T]) -> Sequence[T]:
-    from importlib.resources import files  # noqa: PLC0415 - a start without a code does without
-
-    text = (files("diagnostics.knowledge") / "codes" / f"{name}.json").read_bytes()
+    text = package_data.data("diagnostics.knowledge", f"codes/{name}.json")
     return msgspec.json.decode(text, type=list[form])  # type: ignore[valid-type] # a type as value
 
 
