@@ -225,19 +225,29 @@ async def _remembering(
     if isinstance(seen, Missing):
         return seen
     field = "probes" if isinstance(seen, IbPings) else "answers"
-    known = {(one.peer, one.target): one for one in getattr(before, field)}
-    now = [
-        _known_before(one, known.get((one.peer, one.target)), age_s) for one in getattr(seen, field)
-    ]
+    known = {_way(one): one for one in getattr(before, field)}
+    now = [_known_before(one, known.get(_way(one)), age_s) for one in getattr(seen, field)]
     marked: Observation = msgspec.structs.replace(seen, **{field: tuple(now)})
     return marked
 
 
+def _way(one: Answer) -> tuple[str, ...]:
+    """Return what was asked, and by which devices; a sample across rails is another way."""
+    ends = (one.rail, one.peer_rail) if isinstance(one, Probe) else ()
+    return (one.peer, one.target, *ends)
+
+
 def _known_before(now: Answer, before: Answer | None, age_s: float) -> Answer:
-    """Return what was answered now with what the agent knows: when it last was, who serves."""
+    """Return what was answered now with what the agent knows: when it last was, who serves.
+
+    And how the other end does with others, by its own agent.
+    """
     if before is None:
         return now
     last = None if before.answered_s is None else before.answered_s + age_s
     if isinstance(now, Probe) and isinstance(before, Probe):
-        return msgspec.structs.replace(now, answered_s=last, serves=before.serves)
+        theirs = before.theirs and msgspec.structs.replace(
+            before.theirs, worked_s=before.theirs.worked_s + age_s
+        )
+        return msgspec.structs.replace(now, answered_s=last, serves=before.serves, theirs=theirs)
     return msgspec.structs.replace(now, answered_s=last)

@@ -52,7 +52,7 @@ def _both_worked(probe: Probe, asked: Sequence[Probe]) -> bool:
     if theirs is None or not theirs.reachable or probe.peer_rail:
         return False
     return any(
-        other.answered_s is not None
+        other.answered or other.answered_s is not None
         for other in asked
         if other.rail == probe.rail and other.peer != probe.peer and not other.peer_rail
     )

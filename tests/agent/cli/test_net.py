@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.cli.errors import Mistake
@@ -11,7 +12,7 @@ from agent.cli.net import MEASURES, PROBES, chosen, examine, line
 from agent.settings.load import Settings
 from collectors.facts.wanted import Peer
 from collectors.network.ibping import OPTIONS, IbPings
-from collectors.network.peers import Probe
+from collectors.network.peers import OtherEnd, Probe
 from collectors.network.topology import Cable
 from diagnostics.knowledge import pages
 from tests.recording import recorded
@@ -64,6 +65,25 @@ def test_what_the_peer_said_of_its_server_counts(tmp_path: Path) -> None:
     before = {IbPings: (IbPings(probes=(earlier,)), 30.0)}
 
     assert [("ib_ping_unreachable", "info", "gpu-019")] == told(tmp_path, before)
+
+
+def test_what_the_peer_said_of_its_ways_counts(tmp_path: Path) -> None:
+    """A peer that never answered here is a fault where others answer it, and it could talk to us.
+
+    What the agent knows of a sample across rails is of another way, and changes nothing.
+    """
+    theirs = OtherEnd(worked_s=100.0, reachable=True, lid=13)
+    earlier = Probe(peer="gpu-019", target="13", serves=True, sent=10, theirs=theirs)
+    across = msgspec.structs.replace(earlier, peer_rail="mlx5_1")
+    found = [
+        told(tmp_path / name, {IbPings: (IbPings(probes=(before,)), 30.0)})
+        for name, before in (("rail", earlier), ("across", across))
+    ]
+
+    assert [
+        [("ib_ping_unreachable", "warning", "gpu-019")],
+        [("ib_ping_unreachable", "info", "gpu-019")],
+    ] == found
 
 
 def test_without_an_agent_silence_is_a_note(tmp_path: Path) -> None:
