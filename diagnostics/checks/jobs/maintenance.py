@@ -15,7 +15,7 @@ UNDER_FOR = "{by} says that this node is under maintenance: {reason}"
     "jobs.maintenance",
     stage="processes",
     faults=("node_under_maintenance",),
-    proved="documented",
+    proved="real-tool",
 )
 def maintenance(seen: Maintenance) -> Iterator[Statement]:
     """Nobody works on this node.

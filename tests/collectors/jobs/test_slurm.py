@@ -13,7 +13,7 @@ import pytest
 from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
 from collectors.host import held, processes
-from collectors.jobs import node_reason
+from collectors.jobs import maintenance, node_reason
 from collectors.jobs.running import JobsOnNode, collect
 from collectors.node.live import Live
 
@@ -240,3 +240,33 @@ def test_the_reason_of_a_drained_node(cluster: Cluster) -> None:
         drained.by,
         "DRAIN" in drained.states,
     )
+
+
+def test_a_reservation_for_maintenance_is_seen_and_its_end_too(cluster: Cluster) -> None:
+    """The real scontrol tells it in the node's state; nobody works on the node afterwards."""
+
+    async def run() -> tuple[str | None, str | None]:
+        node = Live(tools={"scontrol": str(cluster.scontrol)})
+        try:
+            reason = await node_reason.asked(node, "gpu017")
+            seen = await maintenance.collect(node, Wanted(), reason)
+            assert isinstance(seen, maintenance.Maintenance)
+            return seen.by, seen.text
+        finally:
+            await node.close()
+
+    def shown() -> str:
+        return cluster.run("scontrol", "show", "node", "gpu017")
+
+    fans = "ReservationName=fans"
+    cluster.run(
+        *("scontrol", "create", "reservation", fans, "StartTime=now", "Duration=10"),
+        *("Nodes=gpu017", "Flags=MAINT,IGNORE_JOBS", "Users=root"),
+    )
+    eventually(lambda: "MAINT" in shown(), "maintenance")
+    during = asyncio.run(run())
+    cluster.run("scontrol", "delete", fans)
+    eventually(lambda: "MAINT" not in shown(), "the end of maintenance")
+    after = asyncio.run(run())
+
+    assert ("slurm", True, (None, None)) == (during[0], "MAINT" in (during[1] or ""), after)
