@@ -199,6 +199,10 @@ class Search:
         if (not rules and not ends) or self._tracebacks.ignored(place.number):
             return ()
         text = decoded(place.piece[place.start : place.stop])
+        said = text if told is None else told
+        rules = [rule for rule in rules if rule.needed in said]
+        if not rules and not ends:
+            return ()
         line = Line(place.number, text, place.writer(text))
         head = place.piece[place.start : min(place.stop, place.start + LOOKED_AT)]
         counting: list[Counting] = []
