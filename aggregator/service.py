@@ -137,13 +137,13 @@ class Aggregator:
 
     def of_others(self, arrivals: Sequence[Arrival], now: float) -> Others:
         """Return what is known of the peers and jobs that the newest heartbeat of a batch names."""
-        beats = [one for one in arrivals if one.peers or one.jobs]
+        beats = [one for one in arrivals if one.peers or one.silent or one.jobs]
         if not beats:
             return Others({}, {}, {})
         newest = max(beats, key=lambda one: one.sent)
         return Others(
             self._servers.of(newest.peers, now),
-            self._ways.of(newest.peers, now),
+            self._ways.of(newest.silent, now),
             self._jobs.compared((one.job for one in newest.jobs), now),
         )
 

@@ -77,9 +77,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wall clock, epoch seconds; the receiver keeps its own time of receipt. A heartbeat carries
     nothing more than `verdict`, `stages_s`, by stage the seconds since its oldest source was
     looked at, `worked`, the devices on which peers answered its pings, `jobs`, how its jobs are set
-    up, and `peers`, the nodes of whose ping servers and devices it asks; a change the findings that
-    appeared or changed, and what cleared; a snapshot the whole diagnosis, the parts, versions and
-    gauges.
+    up, `peers`, the nodes of whose ping servers it asks, and `silent`, those of them of whose own
+    ways it asks, too; a change the findings that appeared or changed, and what cleared; a snapshot
+    the whole diagnosis, the parts, versions and gauges.
     """
 
     schema: str = SCHEMA
@@ -101,6 +101,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gauges: dict[str, float] = {}
     stages_s: dict[str, float] = {}
     peers: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     worked: tuple[Way, ...] = ()
     jobs: tuple[JobSettings, ...] = ()
 
@@ -109,6 +110,7 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True):
     """What a heartbeat asks of other nodes and tells them, in the report's own fields."""
 
     peers: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     worked: tuple[Way, ...] = ()
     jobs: tuple[JobSettings, ...] = ()
 
@@ -127,8 +129,9 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `rejected` names lines (from 0) that will never be accepted, each with its reason: the node
     drops and counts them. `paused` tells that all acting is to stop. `serving` are by node the RDMA
     devices on which its server for pings runs, of the `peers` asked for whose own agent said so;
-    `worked` by node the devices on which others answered it since its boot. `jobs` are those that
-    its newest heartbeat named and other nodes have, too. `maintenance` is that of the node itself.
+    `worked` of the `silent` the devices on which others answered them since boot. `jobs` are those
+    that its newest heartbeat named and other nodes have, too. `maintenance` is that of the node
+    itself.
     """
 
     accepted: int = 0

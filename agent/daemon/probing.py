@@ -71,7 +71,12 @@ class Probing:
 
     def asks(self) -> Asks:
         """Return what the aggregator is asked of other nodes and may tell them."""
-        return Asks(peers=self.asked(), worked=self.worked(), jobs=self.compared.asks())
+        return Asks(
+            peers=self.asked(),
+            silent=self.silent(),
+            worked=self.worked(),
+            jobs=self.compared.asks(),
+        )
 
     def told(self, receipt: Receipt) -> None:
         """Take what it answers."""
@@ -83,6 +88,15 @@ class Probing:
         names = {peer.name for peer in self._wanted().peers}
         pinged = (name for tool, name, *_ in reversed(self._kept) if tool == "ibping")
         return tuple(name for name in dict.fromkeys(pinged) if name in names)[:MOST_ASKED]
+
+    def silent(self) -> tuple[str, ...]:
+        """Return those of them of whom one port did not answer: how they do with others counts."""
+        silent = {
+            name
+            for (tool, name, *_), kept in self._kept.items()
+            if tool == "ibping" and kept.answered != kept.at
+        }
+        return tuple(name for name in self.asked() if name in silent)
 
     def worked(self) -> tuple[Way, ...]:
         """Return by device of this node when a peer last answered its pings."""

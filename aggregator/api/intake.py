@@ -110,6 +110,7 @@ def arrival(line: memoryview, node: str, longest: int) -> Arrival:
         stages_s=_stages(report.stages_s),
         gauges=report.gauges,
         peers=named(report.peers),
+        silent=named(report.silent),
         worked=ways.usable(report.worked),
         jobs=jobs.usable(report.jobs),
     )

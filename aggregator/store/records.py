@@ -13,8 +13,8 @@ Role = Literal["node", "viewer", "operator", "admin", "join"]
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """One report as it came; `body` is its JSON, zstd, None for a heartbeat.
 
-    `stages_s`, `gauges`, `peers`, `worked` and `jobs` are not stored: the next heartbeat, 30 s
-    later, or the next snapshot, five minutes later, has them anew.
+    `stages_s`, `gauges`, `peers`, `silent`, `worked` and `jobs` are not stored: the next heartbeat,
+    30 s later, or the next snapshot, five minutes later, has them anew.
     """
 
     node: str
@@ -36,6 +36,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     stages_s: Mapping[str, float] = {}
     gauges: Mapping[str, float] = {}
     peers: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     worked: tuple[Way, ...] = ()
     jobs: tuple[JobSettings, ...] = ()
 

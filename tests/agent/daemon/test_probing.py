@@ -279,6 +279,18 @@ async def test_who_answered_is_told_to_others(ours: Node) -> None:
     assert ((), (Way("", 20.0, 0xFFFF, 11),)) == (before, probing.asks().worked)
 
 
+async def test_of_the_silent_ones_more_is_asked(ours: Node) -> None:
+    """How a peer does with others is asked only of those that did not answer last."""
+    probing = Allowed(ours, lambda: WANTED)
+    ours.silent = {"12"}
+    for name in ("gpu-018", "gpu-019"):
+        await probing.probe("", name, "")
+
+    asks = probing.asks()
+
+    assert (("gpu-019", "gpu-018"), ("gpu-018",)) == (asks.peers, asks.silent)
+
+
 @pytest.mark.parametrize(
     ("way", "expected"),
     [

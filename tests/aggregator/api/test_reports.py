@@ -229,13 +229,13 @@ async def test_a_heartbeat_asks_where_its_peers_serve_pings(box: Box) -> None:
     ) == (first, silent, late)
 
 
-async def test_a_heartbeat_asks_where_its_peers_were_answered(box: Box) -> None:
-    """The receipt tells on which devices others answered a peer since its boot."""
+async def test_a_heartbeat_asks_where_silent_peers_were_answered(box: Box) -> None:
+    """The receipt tells on which devices others answered a silent peer since its boot."""
     peer = await box.credential("node", "gpu-002")
     beat = report(1, node="gpu-002", machine="m-2", worked=(Way("mlx5_0", 2.0, 65535, 12),))
     await box.send("POST", PATH, peer, data=lines([beat]))
     box.now += 3.0
-    receipt = (await post(box, lines([report(1, peers=("gpu-002", "gpu-003"))])))[1]
+    receipt = (await post(box, lines([report(1, silent=("gpu-002", "gpu-003"))])))[1]
 
     assert {"accepted": 1, "worked": {"gpu-002": [["mlx5_0", 5.0, 65535, 12]]}} == receipt
 
