@@ -30,6 +30,7 @@ from remediations.actor import trust
 from remediations.plan.actions import Action, Decision, Fleet, Past, Remedy, Situation
 from remediations.plan.catalog import REMEDIES
 from remediations.plan.decide import decide
+from remediations.plan.scheduler import ours
 from remediations.plan.situation import Acting, situation
 from remediations.policy import PATH, Policy
 
@@ -49,6 +50,17 @@ class NoFleet:
 
     async def give_back(self, lease: str) -> None:
         """Do nothing."""
+
+    async def renew(self, remedy: str) -> None:
+        """Do nothing."""
+
+
+class Staying(Leases, Protocol):
+    """Leases that outlive their action: the node is out for as long as it is not mended."""
+
+    async def renew(self, remedy: str) -> None:
+        """Have the lease under which the node is out hold for longer; what fails comes again."""
+        ...
 
 
 class Checking:
@@ -100,7 +112,7 @@ class Remedying:
         log: Log,
         newest: Newest,
         *,
-        leases: Leases | None = None,
+        leases: Staying | None = None,
         send: Send | None = None,
         heard: Heard = lambda: None,
         policy: str = PATH,
@@ -108,7 +120,7 @@ class Remedying:
         hands: Mapping[str, Hand] | None = None,
     ) -> None:
         self._node, self._hand, self._log, self._newest = node, hand, log, newest
-        self._leases = leases or NoFleet()
+        self._leases: Staying = leases or NoFleet()
         self._heard = heard
         self._path = policy
         self._rehearsal = rehearsal
@@ -120,6 +132,7 @@ class Remedying:
         self._walk: Walk | None = None
         self._since: dict[str, tuple[float, int]] = {}
         self._clear_since: float | None = None
+        self._asked_at = float("-inf")
         self._out_under: tuple[str, ...] = ()
         self.now = Acting(rehearsal=rehearsal)
         self.problem: str | None = None
@@ -157,8 +170,19 @@ class Remedying:
                 self._log.warning("action_finished", outcome=ended.outcome, said=ended.reason)
             return None
         rests_on = self._situation(self._walk)
+        await self._stay_out(rests_on)
         decided = next((one for one in decide(rests_on) if _acts(one)), None)
         return None if decided is None else await self._act(decided.action, rests_on)
+
+    async def _stay_out(self, rests_on: Situation) -> None:
+        """Ask anew, now and then, for the lease under which this node is out by us."""
+        slurm, kube = rests_on.slurm, rests_on.kubernetes
+        out = (slurm is not None and ours(slurm)) or (kube is not None and kube.ours)
+        at = self._node.monotonic()
+        if not out or not self._out_under or at - self._asked_at < LEASE_S:
+            return
+        self._asked_at = at
+        await self._leases.renew("slurm.drain" if kube is None else "kubernetes.cordon")
 
     async def _act(self, action: Action, rests_on: Situation) -> Ended:
         self._log.warning("action", remedy=action.remedy, subject=action.subject)

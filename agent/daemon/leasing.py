@@ -16,6 +16,8 @@ ANSWER_CAP = 64 << 10
 # A lease outlives the action by this: so long an agent that was killed has to come back.
 MORE_S = 3600.0
 LONGEST_S = 86_400.0
+# A node that is out asks anew each ten minutes: so long it may be unheard before it counts as back.
+RENEWED_S = 7200.0
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -66,6 +68,11 @@ class FleetLeases:
         """Give it back; one that is not taken back runs out by itself."""
         if lease and not lease.startswith("person:"):
             await self._call("DELETE", f"/v1/leases/{lease}")
+
+    async def renew(self, remedy: str) -> None:
+        """Have the lease of a node that is out hold for longer; a node has one at most."""
+        asked = {"node": self._node(), "remedy": remedy, "seconds": RENEWED_S}
+        await self._call("POST", "/v1/leases", asked)
 
     async def tell(self, line: Mapping[str, Any]) -> bool:
         """Return whether the aggregator has this line of what was done."""

@@ -64,6 +64,7 @@ class Service:
             parts, self._sampler, self._reloading, self._releasing, self._housekeeping
         )
         self._standing.acts = lambda: self._acting.now
+        self._standing.unable = lambda: self._acting.problem
 
     def _newest(self, shape: type[Observation]) -> Observation | Missing:
         return self._sampler.newest(shape)

@@ -44,6 +44,8 @@ class Standing:
         self._releasing = releasing
         self._housekeeping = housekeeping
         self.acts = lambda: NOBODY
+        # What keeps the node from acting where the site wants it to.
+        self.unable: Callable[[], str | None] = lambda: None
 
     def up_s(self) -> float:
         """Return how long ago the daemon began."""
@@ -75,7 +77,7 @@ class Standing:
     def _problems(self) -> tuple[str | None, ...]:
         past = self._parts.past
         kept = (self._parts.keeping.problem, past.problem if past is not None else None)
-        return self._reloading.problem, *kept, self._releasing.changing
+        return self._reloading.problem, *kept, self._releasing.changing, self.unable()
 
     def gpus(self) -> tuple[GpuRow, ...]:
         """Return the GPUs, one row each."""

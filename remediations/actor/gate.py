@@ -14,6 +14,7 @@ from typing import Any
 
 from collectors.helpers.children.loop import Refused, Verbs
 from remediations.actor import clock, counts, trust
+from remediations.actor.duties import duties
 from remediations.actor.journal import Acted, Journal, Line
 from remediations.actor.registry import KEEPERS, QUESTIONS, VERBS, Kept, Turn, Verb, arguments
 from remediations.actor.rows import ROWS
@@ -25,6 +26,7 @@ MOST_TEXT = 500
 MOST_PLAN = 4000
 OUTCOMES = ("done", "failed", "rolled_back", "handed_over")
 CAP = "gpu.power_cap"
+TAKEN = ("gpu", "node")
 # Of each one step at a time: a cap is moved beside whatever else is done.
 LANES = ("act", "cap")
 # What the agent itself takes back at the API server.
@@ -100,6 +102,8 @@ class Gate:
         if boot_id != clock.boot_id():
             raise Refused("denied", "the boot id is not this boot's: look again, then ask again")
         self._leased(remedy, lease)
+        if ROWS[remedy].takes in TAKEN and (others := duties()):
+            raise Refused("denied", f"this node is needed by others: {', '.join(others)}")
         with self._journal.locked("begin"):
             if objection := counts.objection(self._journal.actions(), said, time.time()):
                 raise Refused("denied", objection)
@@ -196,7 +200,7 @@ class Gate:
     def _leased(self, remedy: str, lease: str) -> None:
         if lease.startswith("person:") and self._uid != 0:
             raise Refused("denied", "only root acts without a lease")
-        if ROWS[remedy].takes in ("gpu", "node") and not lease:
+        if ROWS[remedy].takes in TAKEN and not lease:
             raise Refused("denied", f"{remedy} takes something away: no lease, no act")
 
     def _open(self, id: str) -> Acted:  # noqa: A002 - the wire's word

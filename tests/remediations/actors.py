@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE, Popen, run
 from typing import Any
@@ -35,7 +35,14 @@ def policy(path: Path, *acting: str, mode: str = "act") -> Path:
 class Started:
     """One actor; started again on the same state after it was killed."""
 
-    def __init__(self, folder: Path, *acting: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *acting: str,
+        env: Mapping[str, str] | None = None,
+        within: Sequence[str] = (),
+    ) -> None:
+        self._within = within
         self.folder = folder
         self.state = folder / "actor"
         self.node = folder / "node"
@@ -51,7 +58,7 @@ class Started:
         self.socket.unlink(missing_ok=True)
         argv = ["--socket", self.socket, "--policy", self.policy, "--state", self.state]
         self.process = Popen(
-            [sys.executable, "-m", TESTED, *map(str, argv)],
+            [*self._within, sys.executable, "-m", TESTED, *map(str, argv)],
             env=self._env,
             start_new_session=True,
             stdout=PIPE,

@@ -81,6 +81,9 @@ class World:
     async def give_back(self, lease: str) -> None:
         sys.stdout.write(f"gave back {lease}\n")
 
+    async def renew(self, remedy: str) -> None:
+        sys.stdout.write(f"renewed for {remedy}\n")
+
     async def tell(self, action: Action, what: str, reason: str, lease: str | None) -> None:
         del action, reason, lease
         await self._stage.at("begun" if what == "begun" else "told")

@@ -1,6 +1,9 @@
 """The gate of a real actor: what it opens, what it refuses, and what it writes down."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -154,3 +157,18 @@ def test_no_actor_no_change(start_actor: Start) -> None:
     actor = start_actor("slurm.drain")
     actor.kill()
     assert "no actor is running" == why(actor, "begin", **wanted("slurm.drain"))
+
+
+@pytest.mark.serial
+def test_never_a_node_with_another_duty(start_actor: Start, tmp_path: Path) -> None:
+    """While slurmctld runs here nothing is taken away; the actor looks itself, whoever asks."""
+    actor = start_actor("slurm.drain", "slurm.resume")
+    controller = tmp_path / "slurmctld"
+    shutil.copy("/bin/sleep", controller)
+    running = Popen([str(controller), "60"])
+    try:
+        said = why(actor, "begin", **wanted("slurm.drain"))
+    finally:
+        running.kill()
+        running.wait()
+    assert ("this node is needed by others: slurmctld", True) == (said, bool(begun(actor)))
