@@ -71,6 +71,10 @@ WORDS = (
     *("{n} recovery events on link {link}", "{n} crc flits on link {link}", "data {size}"),
     *("pipeline {size}", "context {size}", "expert {size}", "{name} unset on {group}"),
     *(
+        *("{step} (by its code)", "{step} (by the driver's own word)"),
+        "{step} (for a person to decide)",
+        "{step} (by the sub-event in its line)",
+        "port {port} is {state} ({phys}), though {one} and {two}",
         "ranks {ranks}",
         "NVMe drives",
         "rank of its job",
@@ -108,7 +112,12 @@ COMMANDS = {
     *("systemctl restart nvidia-persistenced", "scontrol update NodeName={name} State=RESUME"),
     *('scontrol update NodeName={name} State=DRAIN Reason="{why}"',),
     *('scontrol reboot ASAP nextstate=DOWN reason="{why}" {name}',),
-    *("sbatch --exclude={node} SCRIPT", "{seconds} UTC", "{op} of {sizes}"),
+    *(
+        "/run/gpudiag-actor/caps.json: {it}",
+        "sbatch --exclude={node} SCRIPT",
+        "{seconds} UTC",
+        "{op} of {sizes}",
+    ),
 }
 
 Found = tuple[str, str]

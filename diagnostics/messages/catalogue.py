@@ -13,10 +13,8 @@ from diagnostics.messages.template import CLAUSE, MOST, Template, parsed
 
 LANGUAGES = ("en", "zh")
 DOMAINS = ("screen", "sentences", "rules", "pages")
-# A sentence in a sentence in a sentence; deeper is no sentence of ours.
-DEEPEST = 4
 # What foreign text may be long and is never one of our sentences.
-LONGEST = 4000
+LONGEST = 1500
 HEAD = 12
 MOST_WAYS = 24
 # A template of fewer letters fits by chance: what fills it must be clear.
@@ -46,6 +44,7 @@ class Catalogue:
         self.missing = tuple(missing)
         self._texts = {english: text for english, text in texts.items() if english and text}
         self._known: dict[str, str | None] = {}
+        self._numbers: dict[str, list[str]] = {}
 
     @cached_property
     def _templates(self) -> list[Template]:
@@ -72,7 +71,7 @@ class Catalogue:
     def say(self, template: str, args: Mapping[str, Any]) -> str:
         """Return a template filled with *args*, those of them that are sentences in turn too."""
         text = self._texts.get(template, template)
-        return text.format_map({name: self._told(value, 1) for name, value in args.items()})
+        return text.format_map({name: self._told(value) for name, value in args.items()})
 
     def finding(self, message: str, args: Mapping[str, Any]) -> str:
         """Return the sentence of a finding whose template was filled with *args*.
@@ -81,7 +80,9 @@ class Catalogue:
         """
         best, sentence = None, ""
         for one in self._templates:
-            if one.letters < TELLING or not all(name in args for name in one.names):
+            if one.letters < TELLING:
+                break
+            if one.longest not in message or not all(name in args for name in one.names):
                 continue
             if filled := one.filled(args):
                 at = message.find(filled)
@@ -91,11 +92,11 @@ class Catalogue:
             return self.sentence(message)
         before, _, after = message.partition(sentence)
         told = self.say(best.text, args)
-        return f"{self._before(before)}{told}{self._piece(after, 1)}"
+        return f"{self._before(before)}{told}{self._piece(after)}"
 
     def sentence(self, english: str) -> str:
         """Return a sentence that stands in no catalogue with its values: it is read back first."""
-        return self._piece(english, 0)
+        return self._piece(english)
 
     def learn(self, english: str, told: str) -> None:
         """Note how a sentence is told, where it was not told by itself alone."""
@@ -103,74 +104,98 @@ class Catalogue:
             self._known.clear()
         self._known[english] = told
 
-    def _piece(self, english: str, depth: int) -> str:
-        told = self._read(english, depth)
+    def _piece(self, english: str) -> str:
+        told = self._read(english)
         return english if told is None else told
 
-    def _told(self, value: Any, depth: int) -> Any:  # noqa: ANN401 - whatever a template names
-        return self._piece(value, depth) if type(value) is str else value
+    def _told(self, value: Any) -> Any:  # noqa: ANN401 - whatever a template names
+        return self._piece(value) if type(value) is str else value
 
-    def _read(self, english: str, depth: int) -> str | None:
-        if not english or len(english) > LONGEST or depth > DEEPEST:
+    def _read(self, english: str) -> str | None:
+        if not english or len(english) > LONGEST:
             return None
         if english in self._texts:
             return self._texts[english]
         if english not in self._known:
-            # A sentence that leads back to itself is none.
-            self._known[english] = None
-            ways = [told for told in self._ways(english, depth) if foreign(told) < foreign(english)]
-            self._known[english] = min(ways, key=foreign, default=None)
+            ways = [told for told in self._ways(english) if foreign(told) < foreign(english)]
+            self._known[english] = min(ways, key=_rest, default=None)
         return self._known[english]
 
-    def _ways(self, english: str, depth: int) -> Iterator[str]:
+    def _ways(self, english: str) -> Iterator[str]:
         """Yield the ways to tell it; the one that leaves the least in English is the best."""
         heads = [self._by_head.get(english[:size], ()) for size in range(HEAD, -1, -1)]
-        near = sorted((one for head in heads for one in head), key=lambda one: -one.letters)
+        near = [one for head in heads for one in head if one.longest in english]
+        near.sort(key=lambda one: -one.letters)
         fits = ((one, found) for one in near for found in one.read(english))
         for one, found in itertools.islice(fits, MOST_WAYS):
-            clear = one.letters >= TELLING or all(self._is_clear(v, depth) for v in found.values())
+            clear = one.letters >= TELLING or all(self._is_clear(v) for v in found.values())
             if not clear or not all(found[name][:1].isdigit() for name in self._counted(one)):
                 continue
-            args = _Plain({name: self._piece(value, depth + 1) for name, value in found.items()})
+            args = _Plain({name: self._piece(value) for name, value in found.items()})
             with contextlib.suppress(KeyError, ValueError):
                 yield self._texts[one.text].format_map(args)
-        yield from self._in_parts(english, depth)
+        yield from self._in_parts(english)
 
-    def _in_parts(self, english: str, depth: int) -> Iterator[str]:
+    def _in_parts(self, english: str) -> Iterator[str]:
         """Yield it as a list, as `who: what`, with a tail, or as a number of things."""
         for mark in LISTS:
-            parts = english.split(mark)
-            clear = [self._is_clear(part, depth) for part in parts]
-            if 1 < len(parts) <= MOST_PARTS and (all(clear) or (mark == "; " and any(clear))):
-                yield self.word(mark).join(self._piece(part, depth + 1) for part in parts)
+            parts = self._parts(english, mark)
+            if len(parts) < 2:  # noqa: PLR2004 - it is no list
+                continue
+            clear = [self._is_clear(part) for part in parts]
+            if all(clear) or (mark == "; " and any(clear)):
+                yield self.word(mark).join(self._piece(part) for part in parts)
         head, colon, rest = english.partition(COLON)
-        if colon and (self._is_clear(head, depth) or self._is_clear(rest, depth)):
-            told = self._piece(head, depth + 1)
+        if colon and (self._is_clear(head) or self._is_clear(rest)):
+            told = self._piece(head)
             mark = COLON if told.isascii() else self.word(COLON)
-            yield f"{told}{mark}{self._piece(rest, depth + 1)}"
+            yield f"{told}{mark}{self._piece(rest)}"
         for hit in itertools.islice(CLAUSE.finditer(english), MOST):
             front, tail = english[: hit.start()], english[hit.start() :]
-            if front and self._is_clear(tail, depth) and WORD.search(tail):
-                yield f"{self._piece(front, depth + 1)}{self._piece(tail, depth + 1)}"
+            if front and self._is_clear(tail) and WORD.search(tail):
+                yield f"{self._piece(front)}{self._piece(tail)}"
         if (counted := COUNTED.fullmatch(english)) and counted[2] in self._texts:
             things = self._texts[counted[2]]
             things = f" {things}" if things[:1].isascii() else things
             yield self.word(NUMBER).format(count=counted[1], things=things)
 
-    def _is_clear(self, english: str, depth: int) -> bool:
+    def _is_clear(self, english: str) -> bool:
         """Return whether it is a name or number, or can be told whole."""
         if " " not in english or english in self._texts or not WORD.search(english):
             return True
-        told = self._read(english, depth + 1)
-        return told is not None and foreign(told) <= LEFT * foreign(english)
+        told = self._read(english)
+        return told is not None and _plain(told) <= LEFT * _plain(english)
+
+    def _parts(self, english: str, mark: str) -> list[str]:
+        """Return the members of a list; one that holds the list's own mark is told whole."""
+        pieces = english.split(mark)
+        parts: list[str] = []
+        while pieces and len(pieces) <= MOST_PARTS:
+            # The whole of them is the sentence that is being read.
+            most = len(pieces) if parts else len(pieces) - 1
+            sizes = (n for n in range(1, most + 1) if self._told_whole(mark.join(pieces[:n])))
+            size = next(sizes, 1)
+            parts.append(mark.join(pieces[:size]))
+            pieces = pieces[size:]
+        return parts
+
+    def _told_whole(self, english: str) -> bool:
+        ways = (
+            heads for size in range(HEAD, 3, -1) if (heads := self._by_head.get(english[:size]))
+        )
+        near = (one for heads in ways for one in heads if one.letters >= TELLING)
+        return any(self._is_clear(english) for one in near for _ in one.read(english))
 
     def _counted(self, one: Template) -> list[str]:
         """Return the places that are numbers of things, by the word for things behind them."""
-        return [name for name in THINGS.findall(self._texts[one.text]) if name in one.names]
+        if one.text not in self._numbers:
+            found = THINGS.findall(self._texts[one.text])
+            self._numbers[one.text] = [name for name in found if name in one.names]
+        return self._numbers[one.text]
 
     def _before(self, text: str) -> str:
         head, colon, _ = text.partition(COLON)
-        told = self._piece(head, 1)
+        told = self._piece(head)
         return told if not colon else told + (COLON if told.isascii() else self.word(COLON))
 
 
@@ -190,6 +215,16 @@ class _Text(str):
     def __format__(self, form: str) -> str:
         del form
         return str(self)
+
+
+def _rest(told: str) -> tuple[int, int]:
+    """Return what is left in English of a sentence: letters, then marks between clauses."""
+    return foreign(told), sum(told.count(mark) for mark in (*LISTS, COLON))
+
+
+def _plain(text: str) -> int:
+    """Return how many letters of a text are in words, and not in names."""
+    return sum(map(len, WORD.findall(text)))
 
 
 def foreign(text: str) -> int:

@@ -16,16 +16,17 @@ MOST = 6
 
 
 class Template(msgspec.Struct, frozen=True):
-    """`literals` stand around the places of `names`: one more of them than there are names."""
+    """`literals` stand around the places of `names`: one more of them than there are names.
+
+    `letters` says how many letters are its own, `longest` is the literal that a sentence made of
+    it most likely lacks otherwise.
+    """
 
     text: str
     literals: tuple[str, ...]
     names: tuple[str, ...]
-
-    @property
-    def letters(self) -> int:
-        """Return how many letters are its own."""
-        return sum(c.isalpha() for literal in self.literals for c in literal)
+    letters: int
+    longest: str
 
     @property
     def told(self) -> bool:
@@ -77,7 +78,14 @@ def parsed(text: str) -> Template:
         if name is not None:
             names.append(name)
             literals.append("")
-    return Template(text=text, literals=tuple(literals), names=tuple(names))
+    letters = sum(c.isalpha() for literal in literals for c in literal)
+    return Template(
+        text=text,
+        literals=tuple(literals),
+        names=tuple(names),
+        letters=letters,
+        longest=max(literals, key=len),
+    )
 
 
 def _parts(text: str) -> Iterator[tuple[str, str | None]]:
