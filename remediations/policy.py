@@ -16,8 +16,8 @@ Proved = Literal["hardware", "real-tool", "recorded", "documented"]
 # How each remedy was shown to work, in the order of trust: what comes first is turned on first.
 PROVED: Mapping[str, Proved] = {
     "gpu.power_cap": "documented",
-    "slurm.drain": "documented",
-    "slurm.resume": "documented",
+    "slurm.drain": "real-tool",
+    "slurm.resume": "real-tool",
     "slurm.requeue": "documented",
     "kubernetes.cordon": "documented",
     "kubernetes.uncordon": "documented",

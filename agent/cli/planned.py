@@ -29,7 +29,6 @@ class OfAgent(msgspec.Struct, frozen=True, kw_only=True):
     """What only the agent knows: the fleet's word, and since when what stands."""
 
     fleet: Fleet | None = None
-    maintenance: str | None = None
     kubernetes: KubeNode | None = None
     seen_s: dict[str, float] = {}
     walks: dict[str, int] = {}

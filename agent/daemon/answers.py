@@ -21,7 +21,7 @@ SCHEMA = "gpudiag.status/1"
 HOOK_FRESH_S = 60.0
 LONGEST_RELEASE_S = 24 * 3600.0
 MOST_NAMES = 64
-TOLD = ("fleet", "maintenance", "kubernetes", "seen_s", "walks", "clear_s")
+TOLD = ("fleet", "kubernetes", "seen_s", "walks", "clear_s")
 ANSWERED = "status, hook, release-gpus, observations, incident, acknowledge and acting"
 
 

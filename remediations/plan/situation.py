@@ -22,7 +22,6 @@ class Acting(msgspec.Struct, frozen=True, kw_only=True):
     open_action: str | None = None
     history: tuple[Past, ...] = ()
     fleet: Fleet | None = None
-    maintenance: str | None = None
     kubernetes: KubeNode | None = None
     seen_s: Mapping[str, float] = {}
     walks: Mapping[str, int] = {}
@@ -62,7 +61,7 @@ def situation(
         kubernetes=acting.kubernetes,
         holders=stands.holders,
         duties=stands.duties,
-        maintenance=acting.maintenance,
+        maintenance=stands.maintenance,
         policy=acting.policy,
         actor=acting.actor,
         open_action=acting.open_action,

@@ -10,6 +10,7 @@ import msgspec
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.owner import HeldDevices
 from collectors.facts.processes import ProcessTable
+from collectors.jobs.maintenance import Maintenance
 from collectors.jobs.node_reason import NodeReason
 from collectors.jobs.running import JobsOnNode
 from remediations.plan.actions import Holder, SlurmNode
@@ -48,6 +49,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     slurm: SlurmNode | None = None
     holders: tuple[Holder, ...] | None = None
     duties: tuple[str, ...] | None = None
+    maintenance: str | None = None
 
 
 def standing(seen: Seen) -> Standing:
@@ -60,6 +62,7 @@ def standing(seen: Seen) -> Standing:
         slurm=_slurm(seen.get(NodeReason)),
         holders=_holders(seen.get(HeldDevices)),
         duties=duties(one.comm for one in processes.processes) if processes else None,
+        maintenance=_maintenance(seen.get(Maintenance)),
     )
 
 
@@ -75,6 +78,13 @@ def _jobs(seen: Observation | Missing | None) -> tuple[str, ...] | None:
     # has a GPU open.
     slurm = seen.said("slurm")
     return slurm.running if slurm else ()
+
+
+def _maintenance(seen: Observation | Missing | None) -> str | None:
+    """Return who works on the node and why; what is not known of it its own check says."""
+    if not isinstance(seen, Maintenance) or seen.by is None:
+        return None
+    return f"by {seen.by}" + (f", {seen.reason}" if seen.reason else "")
 
 
 def _slurm(seen: Observation | Missing | None) -> SlurmNode | None:

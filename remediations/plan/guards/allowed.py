@@ -4,6 +4,8 @@ from remediations.plan.actions import Action, Remedy, Situation
 from remediations.plan.guards.guard import Guard, guard
 from remediations.policy import PATH
 
+NO_ACTOR = "no actor answers here: gpudiag-actor is not installed, or not for this user"
+
 
 @guard("observed")
 def observe(action: Action, remedy: Remedy, situation: Situation) -> str | None:
@@ -28,7 +30,7 @@ def advise(action: Action, remedy: Remedy, situation: Situation) -> str | None:
 def actor(action: Action, remedy: Remedy, situation: Situation) -> str | None:
     """Object where the only hand is not there."""
     del action, remedy
-    return None if situation.actor else "no actor answers here: gpudiag-actor is not installed, or not for this user"
+    return None if situation.actor else NO_ACTOR
 
 
 @guard("refused")

@@ -13,6 +13,7 @@ LEAST_SURE = 0.8
 OLDEST_S = 120.0
 # Who cannot see the kernel's log does not know that a node is well.
 KERNEL = "driver.kernel_log"
+MAINTENANCE = "jobs.maintenance"
 # What must not be disturbed while a job or a process may still use a GPU.
 NEEDS_JOBS = frozenset(
     {
@@ -67,6 +68,8 @@ def _lacking(action: Action, remedy: Remedy, situation: Situation) -> Iterator[s
         yield "when the node was booted"
     if takes_away(remedy) and situation.duties is None:
         yield "what else the node does for others"
+    if remedy.takes != "nothing" and MAINTENANCE in situation.blind:
+        yield "whether people work on the node"
     if remedy.name in NEEDS_JOBS and situation.jobs is None:
         yield "which jobs are on the node"
     if remedy.name in NEEDS_HOLDERS and situation.holders is None:

@@ -2,6 +2,8 @@
 
 from diagnostics.catalog import WALK
 from diagnostics.knowledge import pages
+from remediations.actor import verbs
+from remediations.actor.registry import VERBS
 from remediations.actor.rows import ROWS
 from remediations.plan.catalog import COUNTED, REMEDIES
 from remediations.plan.needs import BY_FAULT, LEFT_OUT
@@ -54,3 +56,12 @@ def test_the_checks_that_verify_are_checks() -> None:
     """A name that is none would be seen well by nobody, and missed by nobody."""
     named = {*checks.GPUS, *checks.NODE, *checks.BOOTED}
     assert set() == named - {check.name for check in WALK}
+
+
+def test_a_verb_serves_the_remedies_whose_rows_name_it() -> None:
+    """The actor refuses a verb to any other remedy, and a row names no more than it may use."""
+    verbs.load()
+    theirs = {name: set(verb.remedies) for name, verb in VERBS.items()}
+    ours = {name: {n for n, row in REMEDIES.items() if name in row.verbs} for name in theirs}
+
+    assert theirs == ours

@@ -87,6 +87,11 @@ CASES = [
         sick(blind=frozenset({"driver.kernel_log"})),
         ("refused", "not known: what driver.kernel_log would say"),
     ),
+    (
+        "unknown",
+        sick(blind=frozenset({"jobs.maintenance"})),
+        ("refused", "not known: whether people work on the node"),
+    ),
     ("unknown", drained(jobs=None), ("refused", "not known: which jobs are on the node")),
     (
         "unknown",

@@ -3,6 +3,7 @@
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Held, HeldDevices
 from collectors.facts.processes import Process, ProcessTable
+from collectors.jobs.maintenance import Maintenance
 from collectors.jobs.node_reason import NodeReason
 from collectors.jobs.running import JobsOnNode, Source
 from remediations.plan.standing import Standing, standing
@@ -76,3 +77,17 @@ def test_what_others_need_is_told_by_its_process() -> None:
         "etcd",
         "slurmctld",
     ) == told.duties
+
+
+def test_who_works_on_the_node_is_told() -> None:
+    """By Slurm's reservation, or by an operator's word to the aggregator."""
+    told = [
+        standing({Maintenance: one}).maintenance
+        for one in (
+            Maintenance(by="ops7", reason="new fans"),
+            Maintenance(by="slurm"),
+            Maintenance(),
+        )
+    ]
+
+    assert ["by ops7, new fans", "by slurm", None] == told
