@@ -6,11 +6,17 @@ from pathlib import Path
 
 from collectors.helpers.children import unit
 from collectors.helpers.children.loop import Refused
-from remediations.actor import trust, verbs
+from remediations.actor import caps, trust, verbs
+from remediations.actor.run import run
 from remediations.actor.serve import Actor
 from remediations.policy import PATH
 
 STATE = "/var/lib/gpudiag-actor"
+UNIT = "gpudiag-actor.service"
+# Called by the package before it goes, and by systemd after the unit has stopped: an upgrade keeps
+# what is lent, `systemctl disable --now` does not.
+LIFT = frozenset({"--lift", "--lift-if-disabled"})
+ASK_S = 10.0
 
 
 def main() -> int:
@@ -20,7 +26,9 @@ def main() -> int:
     folder = Path(_option("--state") or STATE)
     try:
         _own(folder)
-        trust.policy(policy)
+        if words := LIFT & {*sys.argv[1:]}:
+            return _lift(folder, only_if_disabled=words == {"--lift-if-disabled"})
+        _trusted(folder, policy)
         Actor(unit.listener(socket), folder, policy).serve()
     except Refused as no:
         return _no(no.detail)
@@ -29,6 +37,24 @@ def main() -> int:
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _lift(folder: Path, *, only_if_disabled: bool) -> int:
+    """Lift every cap, before the package goes, or where the unit was stopped for good."""
+    if only_if_disabled and run("systemctl", "is-enabled", "-q", UNIT, seconds=ASK_S).status == 0:
+        return 0
+    for name, how in caps.lift(folder, None, "gpudiag is taken away").items():
+        sys.stdout.write(f"{name}: {how}\n")
+    return 0
+
+
+def _trusted(folder: Path, policy: str) -> None:
+    """Refuse a policy that is not root's; what was lent under it before is lifted first."""
+    try:
+        trust.policy(policy)
+    except Refused:
+        caps.caps_tick(folder, None)
+        raise
 
 
 def _own(folder: Path) -> None:

@@ -1,9 +1,8 @@
-"""The actor lifts what is lent when it is disabled, goes, or is not to be trusted; else it keeps it."""
+"""The actor lifts what is lent when it is disabled, goes, or has a bad policy; else it keeps it."""
 
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import run
 
@@ -69,11 +68,11 @@ class Program:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Iterator[Program]:
+def program(tmp_path: Path) -> Program:
     """Return the program, with one cap on."""
     made = Program(tmp_path)
     assert 630 == made.watts()
-    yield made
+    return made
 
 
 def test_kept_through_an_upgrade(program: Program) -> None:
