@@ -184,3 +184,33 @@ def test_no_such_steps(lent: Kept, steps: int) -> None:
     """Below 60 % there is nothing to ask for."""
     with pytest.raises(Refused, match="end below the floor"):
         caps.cap_node(lent, steps, WHY)
+
+
+class Killed(BaseException):
+    """The actor is killed here."""
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("command", [dcmi.SET, dcmi.ACTIVATE])
+def test_killed_in_the_middle(
+    limited: Bmc, lent: Kept, monkeypatch: pytest.MonkeyPatch, *, command: int, after: bool
+) -> None:
+    """Killed before or after any request that changes something, nothing stays active for good."""
+    real = dcmi._ask
+
+    def kill(asked: int, *data: int) -> bytes:
+        if asked == command and not after:
+            raise Killed
+        answer = real(asked, *data)
+        if asked == command:
+            raise Killed
+        return answer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(dcmi, "_ask", kill)
+        with pytest.raises(Killed):
+            caps.cap_node(lent, 1, WHY)
+    for _ in range(4):
+        caps.caps_tick(lent.state, lent.policy)
+
+    assert (False, []) == (limit(limited).active, caps.caps(lent.state)["held"])
