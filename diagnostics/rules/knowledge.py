@@ -31,8 +31,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 class Plan(msgspec.Struct, frozen=True):
     """What is done with a line that holds one set of anchors.
 
-    `repeats` is False where equal lines do not all count for the same; where a rule of `latest`
-    holds, neither do they.
+    Each of `words` is what one of `rules` needs. `repeats` is False where equal lines do not all
+    count for the same; where a rule of `latest` holds, neither do they.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -46,6 +46,7 @@ class Plan(msgspec.Struct, frozen=True):
     searched: bool = True
     repeats: bool = True
     latest: tuple[KernelRule, ...] = ()
+    words: tuple[bytes, ...] = ()
 
 
 class Knowledge:
@@ -97,8 +98,9 @@ class Knowledge:
         head = any(heads <= n < numbers for n in places)
         kernel = self._kernel(held)
         numbered = any(n >= numbers for n in places)
+        texts = tuple(self._rule(n) for n in held if entries[n].source != "kernel")
         return Plan(
-            rules=tuple(self._rule(n) for n in held if entries[n].source != "kernel"),
+            rules=texts,
             ends=tuple(self._rule(n) for n in over if entries[n].source != "kernel"),
             kernel=tuple(kernel),
             kernel_ends=tuple(self._kernel(over)),
@@ -109,6 +111,7 @@ class Knowledge:
             searched=bool(held or over or card or context or head),
             repeats=not (over or card or context or head or numbered),
             latest=tuple(rule for rule in kernel if rule.latest),
+            words=tuple(rule.needed.encode() for rule in texts),
         )
 
     def _kernel(self, places: Sequence[int]) -> list[KernelRule]:

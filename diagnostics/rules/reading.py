@@ -1,6 +1,7 @@
 """Read a whole log in one pass: symptoms for the rules, number lines for the curve."""
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import accumulate
 
@@ -132,7 +133,7 @@ class Reading:
             return
         if tally.counted:
             search.alone()
-        learned = self._learned(piece, lines, dict(zip(tally.more, held, strict=True)), search)
+        learned = self._learned(piece, lines, zeros, zip(tally.more, held, strict=True), search)
         tally.count(lines, self._line)
         if (drawn := tally.drawn(learned, lines, self._line)) is not None:
             self._drawing.take(drawn)
@@ -149,33 +150,37 @@ class Reading:
         return [at_start.get(start, 0) for start in starts]
 
     def _learned(
-        self, piece: bytes, lines: list[bytes], more: dict[int, int], search: Search
+        self,
+        piece: bytes,
+        lines: list[bytes],
+        zeros: list[bytes],
+        more: Iterable[tuple[int, int]],
+        search: Search,
     ) -> list[Drawn]:
         """Search lines of shapes that are not known, and return those that have numbers."""
-        if not more:
-            return []
-        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        ends = list(accumulate(map(len, lines)))
         drawn: list[Drawn] = []
         new: Counter[int] = Counter()
-        for at, held in more.items():
-            start, stop = starts[at], starts[at + 1] - 1
-            plan = self._knowledge.plan(held)
-            if (same := self._shapes.same(lines[at].translate(ZEROS), lines[at])) is not None:
+        for at, held in more:
+            line, plan = lines[at], self._knowledge.plan(held)
+            if (same := self._shapes.same(zeros[at], line)) is not None:
                 # A line before it in this piece has told.
                 search.alone()
-                same.again(self._line + at, lines[at])
+                same.again(self._line + at, line)
                 drawn += [(at, same.sort)] if same.sort else []
                 continue
             counting: tuple[Counting, ...] | None = ()
-            if plan.searched:
-                stop = min(stop, start + LINE_CAP)
+            if plan.searched and not search.for_nothing(plan, line):
+                # Each line before it has an end of one byte.
+                start = ends[at] + at - len(line)
+                stop = start + min(len(line), LINE_CAP)
                 counting, _ = self._take(Place(piece, start, stop, self._line + at), plan, search)
             if plan.numbers:
                 drawn.append((at, (held, plan.searched)))
             new[held] += 1
             if new[held] <= self._learns.get(held, MOST_NEW):
-                whole = counting if search.by_shape(plan, lines[at]) else None
-                self._shapes.add(held, plan, lines[at], whole)
+                whole = counting if search.by_shape(plan, line) else None
+                self._shapes.add(held, plan, line, whole)
         for held, count in new.items():
             less = max(self._learns.get(held, MOST_NEW) // 2, LEAST_NEW)
             self._learns[held] = less if count > MOST_NEW else MOST_NEW

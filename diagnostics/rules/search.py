@@ -132,6 +132,12 @@ class Search:
         counting = self._text(plan.rules, plan.ends, place, told)
         return None if plan.above or told is not line.text else counting
 
+    def for_nothing(self, plan: Plan, line: bytes) -> bool:
+        """Return whether a line surely counts for nothing, by the words that rules need."""
+        if self.form != "training" or plan.ends or plan.traceback or not line.isascii():
+            return False
+        return not any(word in line for word in plan.words)
+
     def ordered(self, plan: Plan) -> bool:
         """Return whether other lines count differently before such a line and after it."""
         return bool(plan.ends) or (self._above is not None and plan.above)
