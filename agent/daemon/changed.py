@@ -22,7 +22,9 @@ from collectors.gpu.switches import NvSwitches
 from collectors.host.changes import MOST, MOST_NOTED, NOTED, Noted, PackageChanges
 from collectors.host.governor import CpuPolicies
 from collectors.host.nvme import NvmeDrives
+from collectors.jobs.nccl import NcclSettings
 from collectors.jobs.ranks import LocalRanks, Rank
+from collectors.network.fec import Fec
 from collectors.network.interface_settings import InterfaceSettings
 from collectors.network.ports import Ports
 
@@ -33,6 +35,7 @@ ONE_CHANGE_S = 3600.0
 MOST_HAD, MOST_IMAGES, LONGEST = 4096, 256, 160
 # Set in a container by Apptainer and by NVIDIA's own images.
 IMAGE = ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "NVIDIA_PYTORCH_VERSION")
+NODE_CONF = "/etc/nccl.conf"
 COMPUTE = ("shared", "exclusive to a thread", "prohibited", "exclusive to a process")
 
 Newest = Callable[[type[Observation]], Observation | Missing]
@@ -219,6 +222,14 @@ def _network(newest: Newest) -> Iterator[tuple[Key, object]]:
     for name, mtu in settings.mtu.items() if isinstance(settings, InterfaceSettings) else ():
         if name in known:
             yield ("setting", f"the MTU of {name}", f"nic {name}"), mtu
+    fec, nccl = newest(Fec), newest(NcclSettings)
+    for fast in fec.ports if isinstance(fec, Fec) else ():
+        yield ("setting", f"FEC of {fast.name}", f"nic {fast.name}"), ", ".join(fast.active)
+    for rank in nccl.ranks if isinstance(nccl, NcclSettings) else ():
+        for name, setting in rank.settings.items():
+            # What a job sets itself differs from job to job.
+            if setting.source == NODE_CONF:
+                yield ("setting", f"{name} in {NODE_CONF}", ""), setting.value
 
 
 def _image(rank: Rank) -> str | None:

@@ -12,6 +12,7 @@ from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.gpu.health_parts import Power
 from collectors.host.changes import MOST_NOTED, Noted, PackageChanges, Placed, noted
 from collectors.jobs.ranks import LocalRanks, Rank
+from collectors.network.fec import Fec, PortFec
 from collectors.network.ports import Port, Ports
 
 Facts = Mapping[type[Observation], Observation]
@@ -21,11 +22,13 @@ GPU = "0000:3a:00.0"
 
 
 def facts(
+    *,
     serial: str = "1652922011802",
     limit_w: int = 700,
     firmware: str = "28.39.3004",
     packages: tuple[str, ...] = ("libnccl2", "nvidia-driver-565"),
     image: str | None = "/images/pytorch-26.08.sif",
+    fec: str = "RS",
 ) -> Facts:
     """Return what is seen of a node."""
     reading = GpuReading(index=2, pci=GPU, serial=serial, power=Power(limit_mw=limit_w * 1000))
@@ -36,6 +39,7 @@ def facts(
         PackageChanges: PackageChanges(
             tool="rpm", packages=tuple(Placed(name=n, version="1.0", time=1.0) for n in packages)
         ),
+        Fec: Fec(ports=(PortFec(name="rail3", speed_mbps=200_000, active=(fec,)),)),
         LocalRanks: LocalRanks(
             ranks=(Rank(pid=4711, comm="python", state="R", start_s=1.0, environ=environ),)
         ),
@@ -61,13 +65,22 @@ def told(folder: Path, *looks: tuple[float, Facts], node: str = "gpu-017") -> li
 
 def test_what_differs_from_before_is_noted_with_both_values(tmp_path: Path) -> None:
     """A serial number, firmware, a setting, a package that is gone, an image that is new."""
-    after = facts("1653120007733", 600, "28.43.2026", ("libnccl2",), "/images/pytorch-26.10.sif")
+    image = "/images/pytorch-26.10.sif"
+    after = facts(
+        serial="1653120007733",
+        limit_w=600,
+        firmware="28.43.2026",
+        packages=("libnccl2",),
+        image=image,
+        fec="Off",
+    )
 
     assert [
         ("firmware", "port mlx5_3/1", "28.39.3004", "28.43.2026"),
         ("image", "pytorch-26.10.sif", "", ""),
         ("package", "nvidia-driver-565", "1.0", ""),
         ("part", f"GPU {GPU}", "1652922011802", "1653120007733"),
+        ("setting", "FEC of rail3", "RS", "Off"),
         ("setting", f"the power limit of GPU {GPU}", "700 W", "600 W"),
     ] == told(tmp_path, (NOW, facts()), (NOW + HOUR, after))
 
