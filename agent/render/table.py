@@ -2,12 +2,14 @@
 
 from agent.render.incidents import incidents
 from agent.render.language import say
+from agent.render.language import sentence as told
 from agent.render.lines import Line
 from agent.render.page import Page
 from agent.render.stages import notes, stages, unseen_as_user
 from agent.render.verdict import verdict
 from agent.render.words import sentence
-from diagnostics.document import Document
+from diagnostics.document import Document, PlanLine
+from remediations.plan.advise import NAME as ADVISE
 
 
 def draw(document: Document, *, width: int, ascii_only: bool, everything: bool) -> list[Line]:
@@ -53,7 +55,15 @@ def _plan(page: Page) -> list[Line]:
             lines.append(page.command(incident.resubmit))
         if entry.risk:
             lines += page.item("-", sentence(entry.risk))
+        if entry.remedy != ADVISE:
+            lines += page.item("-", _remedy(entry))
     return lines
+
+
+def _remedy(entry: PlanLine) -> str:
+    """Return which remedy could do it, and why it does or not."""
+    said = told(entry.reason)
+    return said if said.startswith(entry.remedy) else f"{entry.remedy}: {said}"
 
 
 def _no_plan(page: Page) -> str:
