@@ -373,7 +373,8 @@ async def test_where_peers_serve_pings_is_handed_on(bench: Bench) -> None:
     bench.server.serving = {"gpu-018": ["mlx5_0"], "gpu-019": []}
     await bench.put("a")
     await bench.until_empty()
-    assert [{"gpu-018": ("mlx5_0",), "gpu-019": ()}] == [one.receipt.serving for one in bench.answered if one.receipt]
+    receipts = [one.receipt for one in bench.answered if one.receipt]
+    assert [{"gpu-018": ("mlx5_0",), "gpu-019": ()}] == [one.serving for one in receipts]
 
 
 async def test_a_change_wakes_the_sender(bench: Bench) -> None:
