@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +20,8 @@ import click
 from aggregator.errors import OWN_ERROR, USAGE, Mistake, leave
 
 CONFIG = click.option("--config", help="Settings file; /etc/gpudiag/aggregator.toml if it exists.")
+# As the kernel cuts it, at 15 letters.
+NAME = "gpudiag-aggrega"
 DATA = click.option("--data", help="Folder of the database.")
 
 
@@ -42,6 +44,7 @@ def serve(config: str | None, **options: object) -> None:
     chosen = settings.load(config, **options)
     chosen.address()
     logs.configure()
+    named(NAME)
     with alone(folder(chosen.data)):
         path = chosen.data / serving.FILE
 
@@ -62,6 +65,15 @@ def serve(config: str | None, **options: object) -> None:
         gc.set_threshold(50_000, 20, 100)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(run())
+
+
+def named(name: str) -> None:
+    """Have the kernel call this process *name*: started by python -m, it would be `python`.
+
+    No agent takes a node away on which a process of this name runs.
+    """
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(name)
 
 
 def loop_factory() -> Any:  # noqa: ANN401 - uvloop is optional and brings its own types

@@ -9,7 +9,7 @@ import msgspec
 
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.owner import HeldDevices
-from collectors.facts.processes import ProcessTable
+from collectors.facts.processes import Process, ProcessTable
 from collectors.jobs.maintenance import Maintenance
 from collectors.jobs.node_reason import NodeReason
 from collectors.jobs.running import JobsOnNode
@@ -35,9 +35,13 @@ DUTIES: Mapping[str, str] = {
     "beegfs-meta": "BeeGFS server",
     "beegfs-mgmtd": "BeeGFS server",
     "glusterfsd": "Gluster server",
-    "ll_ost00_000": "Lustre server",
-    "mdt00_000": "Lustre server",
     "gpudiag-aggrega": "gpudiag's aggregator",
+}
+# Threads of the kernel that are numbered: ll_ost_io00_003, ll_mgs_0001, mdt01_012.
+NUMBERED: Mapping[str, str] = {
+    "ll_ost": "Lustre server",
+    "ll_mgs": "Lustre server",
+    "mdt": "Lustre server",
 }
 
 
@@ -61,14 +65,21 @@ def standing(seen: Seen) -> Standing:
         jobs=_jobs(seen.get(JobsOnNode)),
         slurm=_slurm(seen.get(NodeReason)),
         holders=_holders(seen.get(HeldDevices)),
-        duties=duties(one.comm for one in processes.processes) if processes else None,
+        duties=duties(processes.processes) if processes else None,
         maintenance=_maintenance(seen.get(Maintenance)),
     )
 
 
-def duties(names: Iterable[str]) -> tuple[str, ...]:
-    """Return what processes of these names do for others."""
-    return tuple(sorted({DUTIES[name] for name in names if name in DUTIES}))
+def duties(processes: Iterable[Process]) -> tuple[str, ...]:
+    """Return what these processes do for others."""
+    found = {DUTIES[one.comm] for one in processes if one.comm in DUTIES}
+    threads = [one.comm for one in processes if one.kernel]
+    found |= {
+        duty
+        for begins, duty in NUMBERED.items()
+        if any(name.startswith(begins) and name[-1].isdigit() for name in threads)
+    }
+    return tuple(sorted(found))
 
 
 def _jobs(seen: Observation | Missing | None) -> tuple[str, ...] | None:

@@ -1,12 +1,13 @@
 """How a node stands with those who use it, and what is not known of it."""
 
+from aggregator.cli import NAME
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.facts.owner import Held, HeldDevices
 from collectors.facts.processes import Process, ProcessTable
 from collectors.jobs.maintenance import Maintenance
 from collectors.jobs.node_reason import NodeReason
 from collectors.jobs.running import JobsOnNode, Source
-from remediations.plan.standing import Standing, standing
+from remediations.plan.standing import DUTIES, Standing, duties, standing
 
 Seen = dict[type[Observation], Observation | Missing]
 LATE = Missing(what="x", cause=Cause.TIMEOUT, detail="no answer in 4 s")
@@ -77,6 +78,19 @@ def test_what_others_need_is_told_by_its_process() -> None:
         "etcd",
         "slurmctld",
     ) == told.duties
+
+
+def test_a_lustre_server_is_told_by_its_threads() -> None:
+    """They are the kernel's, and numbered; a program of such a name is none."""
+    thread = Process(pid=1, comm="ll_ost_io00_003", state="S", ppid=2, start_s=1.0, kernel=True)
+    program = Process(pid=1, comm="ll_ost_io00_003", state="S", ppid=2, start_s=1.0)
+
+    assert (("Lustre server",), ()) == (duties([thread]), duties([program]))
+
+
+def test_our_aggregator_is_known_by_the_name_that_it_gives_itself() -> None:
+    """Started by `python -m` it would be called python."""
+    assert {NAME} == {name for name, duty in DUTIES.items() if "aggregator" in duty}
 
 
 def test_who_works_on_the_node_is_told() -> None:
