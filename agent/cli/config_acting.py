@@ -32,7 +32,7 @@ def could(row: Remedy, policy: Policy) -> str:
     """Return in one sentence what could happen by this remedy under *policy*."""
     mode = policy.of(row.name)
     if mode == "observe":
-        return "nothing: it is only counted"
+        return "nothing: the plan only notes it"
     if mode == "advise":
         return f"nothing: a person is told; in act, gpudiag {row.does}"
     if not policy.proved(row.name):
