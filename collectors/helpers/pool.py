@@ -5,9 +5,14 @@ that hangs never comes back here: its resource lets go of it.
 """
 
 import asyncio
+from collections import deque
 
 from collectors.helpers.helper import Open
 from collectors.helpers.link import Link
+
+# Most answers are there within some milliseconds, and another helper is 4 MiB for as long as it is
+# wanted now and then. What hangs is waited for no longer than this.
+PATIENCE_S = 0.25
 
 
 class Pool:
@@ -16,17 +21,54 @@ class Pool:
     def __init__(self, start: Open) -> None:
         self._start = start
         self._idle: list[tuple[Link, float]] = []
+        self._busy: list[Link] = []
+        self._waiters: deque[asyncio.Future[Link | None]] = deque()
 
     async def take(self) -> Link:
-        """Return a helper that waits, or a new one."""
+        """Return a helper that waits, one that comes back at once, or a new one."""
+        link = self._waiting()
+        self._busy = [one for one in self._busy if not one.gone]
+        if link is None and self._busy:
+            link = await self._returned()
+        if link is None or link.gone:
+            link = await self._start()
+        self._busy.append(link)
+        return link
+
+    def _waiting(self) -> Link | None:
         while self._idle:
             link, _ = self._idle.pop()
             if not link.gone:
                 return link
-        return await self._start()
+        return None
+
+    async def _returned(self) -> Link | None:
+        """Return the next that is put back, None where none is for PATIENCE_S."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Link | None] = loop.create_future()
+        self._waiters.append(waiter)
+        patience = loop.call_later(PATIENCE_S, _give_up, waiter)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            # It may have come in the moment in which nobody waits for it any more.
+            if waiter.done() and not waiter.cancelled() and (link := waiter.result()):
+                self._rest(link)
+            raise
+        finally:
+            patience.cancel()
 
     def put(self, link: Link) -> None:
         """Take back one that has answered."""
+        self._busy = [one for one in self._busy if one is not link]
+        self._rest(link)
+
+    def _rest(self, link: Link) -> None:
+        """Hand it to whoever has waited longest, or let it wait itself."""
+        while self._waiters:
+            if not (waiter := self._waiters.popleft()).done():
+                waiter.set_result(link)
+                return
         self._idle.append((link, asyncio.get_running_loop().time()))
 
     def pids(self) -> list[int]:
@@ -48,3 +90,8 @@ class Pool:
             link.end()
         for link, _ in idle:
             await link.ended()
+
+
+def _give_up(waiter: "asyncio.Future[Link | None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

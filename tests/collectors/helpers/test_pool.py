@@ -48,6 +48,31 @@ async def test_one_after_the_other_is_one_process(tmp_path: Path, pool: Pool) ->
     assert (["text"] * 3, 1, [None] * 3) == (got, len(seen), [one.pid for one in helpers])
 
 
+async def test_what_comes_back_at_once_is_waited_for(tmp_path: Path, pool: Pool) -> None:
+    """Three resources asked at once are served by the one process that is there, in turn."""
+    (tmp_path / "a").write_text("text")
+    await read(helper(pool, "first"), tmp_path / "a")
+    before = pool.pids()
+    names = ("files", "mounts", "proc")
+    got = await asyncio.gather(*(read(helper(pool, name), tmp_path / "a") for name in names))
+
+    assert (["text"] * 3, 1, before) == (got, len(before), pool.pids())
+
+
+async def test_who_waits_no_more_takes_none_with_him(tmp_path: Path, pool: Pool) -> None:
+    """A question that is given up while it waits for a process leaves that to the others."""
+    (tmp_path / "a").write_text("text")
+    await read(helper(pool, "first"), tmp_path / "a")
+    link = await pool.take()
+    given_up = asyncio.create_task(pool.take())
+    await asyncio.sleep(0)
+    pool.put(link)
+    given_up.cancel()
+    await asyncio.gather(given_up, return_exceptions=True)
+
+    assert [link.pid] == pool.pids()
+
+
 async def test_one_that_hangs_holds_up_no_other(tmp_path: Path, pool: Pool) -> None:
     """While one resource's process is held by it, another gets its own; a late one never returns.
 
