@@ -56,6 +56,11 @@ def nodes(items: Sequence[Item], width: int) -> list[Line]:
     return [(Span(line, "bold"),), *columns(headings, rows, width)]
 
 
+def hot(rises: Sequence[Item]) -> list[Line]:
+    """Return a line for each place that gets hot as a whole."""
+    return [(Span(f"{one['says']}, since {moment(one['since'])}", "bold"),) for one in rises]
+
+
 def _count(
     counted: Mapping[str, int], order: Sequence[str] | Mapping[str, str], before: str = ""
 ) -> str:

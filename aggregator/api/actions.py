@@ -10,6 +10,7 @@ from aggregator.api.asking import AGGREGATOR, answer, cursor, document, query, t
 from aggregator.api.documents import moment
 from aggregator.api.nodes import NEWEST, number
 from aggregator.api.problem import Problem
+from aggregator.fleet import facility, mass
 from aggregator.store.records import Acted, Token
 
 
@@ -34,6 +35,21 @@ async def listed(request: web.Request, caller: Token) -> web.Response:
     shown = found[: asked.limit]
     behind = to_cursor(str(shown[-1].id)) if len(found) > len(shown) else None
     return answer(documents.Actions(items=tuple(_action(one) for one in shown), next=behind))
+
+
+async def hot(request: web.Request, caller: Token) -> web.Response:
+    """List the places in which many nodes get hot at once."""
+    del caller
+    aggregator = request.app[AGGREGATOR]
+    cases = [
+        mass.Case(node=node, since=since, shares=aggregator.shared_by(node))
+        for node, since in await aggregator.store.standing(facility.FAULTS)
+    ]
+    items = tuple(
+        documents.Rise(place=rise.place, since=moment(rise.since), nodes=rise.nodes, says=rise.says)
+        for rise in facility.rises(cases)
+    )
+    return answer(documents.Facility(items=items))
 
 
 def _action(acted: Acted) -> documents.Action:

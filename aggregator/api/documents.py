@@ -279,6 +279,21 @@ class Actions(Document):
     next: str | None
 
 
+class Rise(Document):
+    """Heat on many nodes of one place (`rack=r07`) at once: one incident of the facility."""
+
+    place: str
+    since: AwareDatetime
+    nodes: tuple[str, ...]
+    says: str
+
+
+class Facility(Document):
+    """The places that get hot now."""
+
+    items: tuple[Rise, ...]
+
+
 class ActionsQuery(Asked):
     """A page of what was done, to one node or to all."""
 

@@ -77,6 +77,7 @@ ROUTES = (
         takes=documents.TokenRequest,
     ),
     Route("DELETE", "/v1/tokens/{id}", ADMIN, access.revoke_token, None, GONE),
+    Route("GET", "/v1/facility", VIEWER, actions.hot, documents.Facility),
     Route("GET", "/v1/leases", VIEWER, steering.leases, documents.Leases),
     Route(
         "POST",

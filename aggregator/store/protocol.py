@@ -114,6 +114,9 @@ class Store(Protocol):
     async def actions(self, node: str | None, before: int, limit: int) -> list[Acted]:
         """Return what was done, newest first, with ids below *before*; of all nodes for None."""
 
+    async def standing(self, faults: Sequence[str]) -> list[tuple[str, float]]:
+        """Return the nodes that show one of *faults* now, each with the first moment."""
+
     async def counts(self, now: float, listening_since: float) -> Counts:
         """Return the numbers of /metrics."""
 

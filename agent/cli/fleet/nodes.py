@@ -33,6 +33,7 @@ def command(
     """
     from agent.cli.fleet.client import ask, pages, segment  # noqa: PLC0415 - help is instant without aiohttp
     from agent.render import fleet  # noqa: PLC0415 - same
+    from agent.render.lines import Line  # noqa: PLC0415 - same
 
     if node is not None:
         found = ask(options, "GET", f"/v1/nodes/{segment(node)}")
@@ -46,5 +47,10 @@ def command(
         for one in pages(options, "/v1/nodes")
         if (not states or one["state"] in states) and (not verdicts or one["verdict"] in verdicts)
     ]
-    output.listed(items, lambda width: fleet.nodes(items, width), as_json=as_json, color=color)
+    hot = [] if as_json else ask(options, "GET", "/v1/facility")["items"]
+
+    def drawn(width: int) -> list[Line]:
+        return [*fleet.hot(hot), *fleet.nodes(items, width)]
+
+    output.listed(items, drawn, as_json=as_json, color=color)
     return 0

@@ -14,6 +14,7 @@ COLUMNS = "id, time, node, what, remedy, subject, serial, fault, signature, leas
 GRANTED, REFUSED, UNTOUCHED = "granted", "refused", "untouched"
 # So many of one fault are looked at, the nearest in time first: a refusal needs four.
 MOST_CASES = 500
+MOST_STANDING = 20_000
 
 
 def put(connection: sqlite3.Connection, acted: Acted) -> None:
@@ -140,6 +141,17 @@ def same(
         mass.Case(node=name, since=at, shares=(*shared(name), *_shares(parts, versions)))
         for name, at, parts, versions in every
     )
+
+
+def standing(connection: sqlite3.Connection, faults: Sequence[str]) -> list[tuple[str, float]]:
+    """Return the nodes that show one of *faults*, each with the first moment."""
+    marks = ", ".join("?" * len(faults))
+    rows = connection.execute(
+        f"SELECT node, min(since) FROM faults WHERE fault IN ({marks})"  # noqa: S608 - question marks alone
+        " GROUP BY node ORDER BY node LIMIT ?",
+        (*faults, MOST_STANDING),
+    )
+    return [(node, since) for node, since in rows]
 
 
 def _shares(parts: bytes | None, versions: bytes | None) -> list[str]:

@@ -138,6 +138,10 @@ class SqliteStore:
         """Return what was done to nodes."""
         return await self._reader.do(partial(acting.listed, node=node, before=before, limit=limit))
 
+    async def standing(self, faults: Sequence[str]) -> list[tuple[str, float]]:
+        """Return the nodes that show one of *faults*, each with the first moment."""
+        return await self._reader.do(partial(acting.standing, faults=faults))
+
     async def counts(self, now: float, listening_since: float) -> Counts:
         """Return the numbers of /metrics."""
         return await self._reader.do(

@@ -162,3 +162,20 @@ async def test_nothing_changes_it(box: Box, tmp_path: Any, change: str) -> None:
         pytest.raises(sqlite3.IntegrityError, match="actions are only added"),
     ):
         database.execute(change)
+
+
+async def test_a_hot_rack_is_one_incident(box: Box) -> None:
+    """Four hot nodes of one rack are one rise, for people; three are none, and one that cooled."""
+    hot = {"id": "h1", "fingerprint": "h1", "fault": "gpu_thermal_throttle", "severity": "warning"}
+    box.aggregator.places = (Place(nodes=("n*",), rack="r07"),)
+    viewer = await box.credential("viewer", "eve")
+    found: list[list[tuple[str, list[str]]]] = []
+    for number, finding in ((0, hot), (1, hot), (2, hot), (3, hot), (3, None)):
+        headers = await box.credential("node", f"n{number}")
+        diagnosis = {"findings": [finding] if finding else [], "verdict": "warning"}
+        said = report(len(found) + 1, node=f"n{number}", kind="snapshot", diagnosis=diagnosis)
+        await box.send("POST", "/v1/reports", headers, data=lines([said]))
+        _, answer = await box.send("GET", "/v1/facility", viewer)
+        found.append([(one["place"], one["nodes"]) for one in answer["items"]])
+
+    assert [[], [], [], [("rack=r07", ["n0", "n1", "n2", "n3"])], []] == found
