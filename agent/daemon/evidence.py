@@ -11,6 +11,7 @@ import queue
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -33,6 +34,7 @@ class Evidence:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "evidence"
         self._known = reports.Changes().known
+        self._last: tuple[Any, Any] = ((), ())
         self._jobs: queue.Queue[tuple[dt.date, int, bytes] | None] = queue.Queue(WAITING)
         self._thread: threading.Thread | None = None
         self.problem: str | None = None
@@ -40,8 +42,10 @@ class Evidence:
 
     def walked(self, document: Document) -> None:
         """Keep what is new in a finished walk; returns at once."""
-        if not document.findings and not self._known:
+        verdicts = [(one.check, one.verdict) for stage in document.stages for one in stage.checks]
+        if (document.findings, verdicts) == self._last:
             return
+        self._last = (document.findings, verdicts)
         changes = reports.compare(self._known, plain(document), document.node or "")
         self._known = changes.known
         found = [one for one in changes.findings if one["evidence"] and one["severity"] != "info"]

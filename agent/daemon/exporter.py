@@ -1,4 +1,4 @@
-"""Prometheus asks here: GET /metrics on a loopback address, answered from what is ready.
+"""Prometheus asks here: GET /metrics on a loopback address, answered from what was seen already.
 
 One page, no body, no state between requests: an HTTP library would be 17 MiB on every node for it.
 """
@@ -23,7 +23,7 @@ REQUEST = re.compile(
 
 
 class Exporter:
-    """Serves the newest page; *page* returns bytes that are ready, so that no scrape costs work."""
+    """Serves the newest page; *page* makes it once a walk, whoever asks how often."""
 
     def __init__(self, address: str, page: Callable[[], bytes], log: Log) -> None:
         host, _, port = address.rpartition(":")

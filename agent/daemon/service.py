@@ -40,7 +40,7 @@ class Service:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._page = b""
+        self._page: bytes | None = b""
         self._notify = Notify()
         self._stop = asyncio.Event()
         self._reloading = Reloading(parts.settings, parts.read, parts.past, self._notify, parts.log)
@@ -116,7 +116,7 @@ class Service:
             ("driver", DriverChange(parts.node, look, self._releasing, parts.log).run),
         ]
         if address := self._reloading.settings.agent.metrics:
-            exporter = Exporter(address, lambda: self._page, parts.log)
+            exporter = Exporter(address, self._metrics, parts.log)
             services.append(("metrics", exporter.run))
         if parts.alarm is not None:
             services.append(("kernel", Listening(parts.node, look, parts.alarm.ring).run))
@@ -160,6 +160,13 @@ class Service:
         self._parts.keeping.end()
         self._notify.close()
 
+    def _metrics(self) -> bytes:
+        """Return the page of the last walk, made when it is first asked for."""
+        if self._page is None:
+            now, tracks = self._standing, self._sampler.tracks.values()
+            self._page = metrics.render(now.about(), now.walk, now.age_s(), tracks, now.gpus())
+        return self._page
+
     def _finished(self, walk: Walk) -> None:
         """Take a finished walk: remember, tell, and only then say that we live."""
         now = self._standing
@@ -168,8 +175,7 @@ class Service:
         newest = self._sampler.newest
         if self._parts.past is not None:
             self._parts.past.learn(newest, walk.ended, self._parts.node.now())
-        tracks = self._sampler.tracks.values()
-        self._page = metrics.render(now.about(), kept, now.age_s(), tracks, now.gpus())
+        self._page = None
         if self._parts.reporting is not None:
             self._parts.reporting.walked(kept, lambda: inventory.taken(newest, now.gpus()))
         document = kept.document

@@ -6,10 +6,12 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.daemon import evidence
 from agent.daemon.evidence import Evidence
+from diagnostics.document import CheckLine
 from tests.agent.daemon.documents import document, finding
 
 LINE = "RuntimeError: login as zoe@lab-7.example failed"
@@ -127,3 +129,19 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     one.walked(document(raw()))
     one.close(10)
     assert (1, "") == (one.lost, aim.read_text())
+
+
+def test_what_comes_again_is_kept_again(tmp_path: Path) -> None:
+    """A finding that went while its check was blind is over once the check sees well again."""
+    one = Evidence(tmp_path)
+    blind = CheckLine(check=finding(1)["check"], verdict="unknown", message="denied")
+    well = CheckLine(check=finding(1)["check"], verdict="ok", message="all well")
+    for line in (None, blind, well, None):
+        seen = document(raw()) if line is None else document()
+        stages = tuple(
+            msgspec.structs.replace(stage, checks=(line,)) if line else stage
+            for stage in seen.stages
+        )
+        one.walked(msgspec.structs.replace(seen, stages=stages))
+    one.close(10)
+    assert 2 == len(told(tmp_path))
