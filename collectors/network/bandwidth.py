@@ -59,12 +59,14 @@ class Report(msgspec.Struct, frozen=True):
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What one tool measured: `gbps` in Gb/s and what the line can carry, or `bus_gb_s` in GB/s.
 
-    `way` is "gpu-018 by mlx5_0", or the GPUs of this node. `gpus` is their number.
+    `way` is "gpu-018 by mlx5_0", or the GPUs of this node. `device` is the adapter or interface of
+    this node that it went by, `gpus` the number of GPUs.
     """
 
     tool: str
     way: str
     peer: str | None = None
+    device: str | None = None
     gbps: float | None = None
     line_gbps: float | None = None
     bus_gb_s: float | None = None
@@ -102,7 +104,13 @@ async def _measure(node: Node, wanted: Wanted, active: list[Port]) -> AsyncItera
 
 async def _write(node: Node, peer: Peer, port: Port) -> Measured:
     way = f"{peer.name} by {port.device}"
-    read = Measured(tool="ib_write_bw", way=way, peer=peer.name, line_gbps=port.rate_gbps)
+    read = Measured(
+        tool="ib_write_bw",
+        way=way,
+        peer=peer.name,
+        device=port.device,
+        line_gbps=port.rate_gbps,
+    )
     argv = ("-d", port.device, *WRITE, peer.address or "")
     got = await node.command("ib_write_bw", *argv, deadline_s=DEADLINE_S)
     hit = None if isinstance(got, Missing) else ROW.search(got.stdout)
@@ -116,8 +124,9 @@ async def _iperf(node: Node, peer: Peer) -> Measured:
     routed = await node.command("ip", "-j", "route", "get", address, deadline_s=ROUTE_S)
     name = routed if isinstance(routed, Missing) else device(routed)
     line = None if isinstance(name, Missing) else await _speed(node, name)
-    way = peer.name if isinstance(name, Missing) else f"{peer.name} by {name}"
-    read = Measured(tool="iperf3", way=way, peer=peer.name, line_gbps=line)
+    by = None if isinstance(name, Missing) else name
+    way = f"{peer.name} by {by}" if by else peer.name
+    read = Measured(tool="iperf3", way=way, peer=peer.name, device=by, line_gbps=line)
     got = await node.command("iperf3", "-c", address, *IPERF, deadline_s=DEADLINE_S)
     report = None if isinstance(got, Missing) else reported(got)
     if report is None or report.end.sum_received is None:

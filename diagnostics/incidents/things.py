@@ -33,17 +33,17 @@ def _one_card(cause: Finding, consequence: Finding) -> bool:
 
 
 def _names(finding: Finding) -> frozenset[str]:
-    """Return how a card is called; empty for a finding of anything else.
+    """Return how the card is called that a finding is of, or that its evidence names.
 
     `mlx5_0` of `mlx5_0/1`, `ib0` of its child `ib0.8001`, its interfaces and its PCI address, as
-    far as the subject and the evidence tell.
+    far as they are told.
     """
     subject = finding.subject
-    if subject.kind not in ("nic", "port"):
-        return frozenset()
     values = [one.values for one in finding.evidence]
     told = [value[name] for value in values for name in CARD if value.get(name)]
     told += [name for value in values for name in value.get("netdevs") or ()]
+    if subject.kind not in ("nic", "port"):
+        return frozenset(map(str, told))
     own = subject.name.partition("/")[0]
     bare = own if ":" in own else own.partition(".")[0]
     return frozenset({own, bare, *map(str, told)})

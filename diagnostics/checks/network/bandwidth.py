@@ -69,7 +69,11 @@ def _way(one: Measured, gbps: float, limits: BandwidthLimits) -> Finding | Well:
         "warning" if sure else "info",
         Subject(kind="node", name=one.peer, peer=one.peer) if one.peer else NODE,
         "{way}: {tool} reaches {gbps:g} of {line:g} Gb/s, {percent} %; {least:g} % are expected",
-        Evidence(source=one.tool, text=one.said, values={"gbps": gbps, "line_gbps": line}),
+        Evidence(
+            source=one.tool,
+            text=one.said,
+            values={"gbps": gbps, "line_gbps": line, "device": one.device},
+        ),
         confidence=0.8 if sure else 0.4,
         way=one.way,
         tool=one.tool,

@@ -206,6 +206,13 @@ def test_one_event_that_two_tell_is_joined_whoever_is_first() -> None:
     assert [1, 1, 2] == [len(roots(module, one)) for one in checks]
 
 
+def measured(device: str) -> Finding:
+    """Return what was measured on the way to a peer, by an adapter of this node."""
+    told = Evidence(source="ib_write_bw", values={"device": device})
+    subject = Subject(kind="node", name=f"gpu-018 by {device}", peer="gpu-018")
+    return finding("network_bandwidth_low", "warning", told, subject=subject, stage="network")
+
+
 def port(name: str, fault: str, severity: Severity = "critical", **values: object) -> Finding:
     """Return what is told of a port or card, with what its evidence names."""
     kind = "port" if "/" in name else "nic"
@@ -254,11 +261,17 @@ FATAL = port("0000:18:00.0", "ib_hca_fatal", device="mlx5_0", netdevs=["ib0"])
             port("ens8f0", "roce_congestion", "warning"),
             port("ens9f0", "roce_congestion", "warning"),
         ),
+        (
+            port("mlx5_0/1", "ib_port_rate_low", "warning"),
+            measured("mlx5_0"),
+            measured("mlx5_1"),
+        ),
     ],
     ids=[
         *("an adapter and its port", "an adapter and its interface", "an adapter and its errors"),
         *("a module and its port", "a port and its child interface"),
         *("a card's drops and its retries", "a card's pauses and its own drops"),
+        "a slow port and what went by it",
     ],
 )
 def test_a_card_explains_what_is_its_own(cause: Finding, same: Finding, other: Finding) -> None:
