@@ -5,6 +5,7 @@ they were put in; firmware, serial numbers, settings and what was removed is see
 time of the look. The file is read by the collector of changes like any other.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -36,11 +37,20 @@ MOST_HAD, MOST_IMAGES, LONGEST = 4096, 256, 160
 # Set in a container by Apptainer and by NVIDIA's own images.
 IMAGE = ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER", "NVIDIA_PYTORCH_VERSION")
 NODE_CONF = "/etc/nccl.conf"
+PART = "part"
 COMPUTE = ("shared", "exclusive to a thread", "prohibited", "exclusive to a process")
 
 Newest = Callable[[type[Observation]], Observation | Missing]
 # Kind, name in a sentence, the thing as findings name it ("" for the node).
 Key = tuple[str, str, str]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in the node, and the serial number of what sits there."""
+
+    name: str
+    subject: str
+    serial: str
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,8 +59,14 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["gpudiag.changes/1"] = "gpudiag.changes/1"
     node: str | None = None
     had: tuple[tuple[str, str, str, str], ...] = ()
+    parts: tuple[Part, ...] = ()
     images: tuple[str, ...] = ()
     changed: tuple[Noted, ...] = ()
+
+    def known(self) -> dict[Key, str]:
+        """Return all that the node had, serial numbers among it."""
+        had = {(kind, name, about): value for kind, name, about, value in self.had}
+        return had | {(PART, one.name, one.subject): one.serial for one in self.parts}
 
 
 class KeptChanges:
@@ -79,10 +95,10 @@ class KeptChanges:
 
         What is not seen stays as it was; what is seen for the first time is no change.
         """
-        had = {(kind, name, about): value for kind, name, about, value in self._kept.had}
+        had = self._kept.known()
         seen = dict(_seen(newest, self._kernel))
         new = [
-            Noted(time=now, kind=k[0], name=k[1], subject=k[2], before=had[k], after=value)
+            _differs(now, k, had[k], value)
             for k, value in seen.items()
             # A package's manager says by itself when it put another version in.
             if k[0] != "package" and had.get(k, value) != value
@@ -93,17 +109,23 @@ class KeptChanges:
         images = self._images(newest)
         if self._kept.images:
             known = set(self._kept.images)
-            new += [Noted(time=now, kind="image", name=one) for one in images if one not in known]
+            new += [Noted(time=now, kind="image", name=n) for n, key in images if key not in known]
         self._keep(
-            had=tuple((*key, value) for key, value in list(had.items())[-MOST_HAD:]),
-            images=tuple(dict.fromkeys((*self._kept.images, *images)))[-MOST_IMAGES:],
+            had=tuple((*k, v) for k, v in list(had.items())[-MOST_HAD:] if k[0] != PART),
+            parts=tuple(
+                Part(name=k[1], subject=k[2], serial=v) for k, v in had.items() if k[0] == PART
+            )[-MOST_HAD:],
+            images=tuple(dict.fromkeys((*self._kept.images, *(key for _, key in images))))[
+                -MOST_IMAGES:
+            ],
             changed=folded((*self._kept.changed, *new), now),
         )
 
-    def _images(self, newest: Newest) -> list[str]:
+    def _images(self, newest: Newest) -> list[tuple[str, str]]:
+        """Return the images that jobs run in, each with what it is remembered by."""
         ranks = newest(LocalRanks)
         found = [_image(one) for one in ranks.ranks] if isinstance(ranks, LocalRanks) else []
-        return sorted({one for one in found if one})
+        return [(one, _key(one)) for one in sorted({one for one in found if one})]
 
     def _keep(self, **parts: object) -> None:
         now = msgspec.structs.replace(self._kept, **parts)
@@ -127,15 +149,31 @@ def folded(changes: tuple[Noted, ...], now: float) -> tuple[Noted, ...]:
             continue
         of_it = kept.setdefault((one.kind, one.name, one.subject), [])
         if of_it and one.time - of_it[-1].time < ONE_CHANGE_S:
-            of_it[-1] = msgspec.structs.replace(of_it[-1], after=one.after)
+            of_it[-1] = _joined(of_it[-1], one)
         else:
             of_it.append(one)
-    left = [one for many in kept.values() for one in many if one.before is None or _differs(one)]
+    left = [one for many in kept.values() for one in many if not _none(one)]
     return tuple(sorted(left, key=lambda one: (one.time, one.kind, one.name)))[-MOST_NOTED:]
 
 
-def _differs(one: Noted) -> bool:
-    return one.before != one.after
+def _differs(now: float, key: Key, before: str, after: str) -> Noted:
+    kind, name, about = key
+    if kind == PART:
+        return Noted(time=now, kind=kind, name=name, subject=about, serial=(before, after))
+    return Noted(time=now, kind=kind, name=name, subject=about, before=before, after=after)
+
+
+def _joined(first: Noted, last: Noted) -> Noted:
+    """Return two changes of one thing as one."""
+    serial = (first.serial[0], last.serial[1]) if first.serial and last.serial else None
+    return msgspec.structs.replace(first, after=last.after, serial=serial)
+
+
+def _none(one: Noted) -> bool:
+    """Return whether it was put back: what is new has no value before it."""
+    if one.serial is not None:
+        return one.serial[0] == one.serial[1]
+    return one.before is not None and one.before == one.after
 
 
 def _removed(newest: Newest, had: Mapping[Key, str]) -> list[Key]:
@@ -188,12 +226,12 @@ def _machine(newest: Newest) -> Iterator[tuple[Key, object]]:
         about = f"nvswitch {switch.address}"
         yield ("firmware", f"NVSwitch {switch.address}", about), switch.bios
     for drive in drives.drives if isinstance(drives, NvmeDrives) else ():
-        yield ("part", f"the drive at {drive.address}", f"disk {drive.name}"), drive.serial
+        yield (PART, f"the drive at {drive.address}", f"disk {drive.name}"), drive.serial
 
 
 def _gpu(gpu: GpuReading, pci: str) -> Iterator[tuple[Key, object]]:
     about, called = f"gpu {pci}", f"GPU {pci}"
-    yield ("part", called, about), gpu.serial
+    yield (PART, called, about), gpu.serial
     yield ("firmware", called, about), gpu.vbios
     limit = gpu.power.limit_mw
     yield (
@@ -230,6 +268,11 @@ def _network(newest: Newest) -> Iterator[tuple[Key, object]]:
             # What a job sets itself differs from job to job.
             if setting.source == NODE_CONF:
                 yield ("setting", f"{name} in {NODE_CONF}", ""), setting.value
+
+
+def _key(image: str) -> str:
+    """Return a name that tells nothing: what users call their images is theirs."""
+    return hashlib.sha256(image.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _image(rank: Rank) -> str | None:

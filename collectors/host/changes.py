@@ -58,7 +58,8 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `subject` is the thing as findings name it (`gpu 0000:18:00.0`), empty for the node. `kind` is
     firmware, driver, part, setting, package or image; `after` is None for what is gone, `before`
-    for what is new.
+    for what is new. Of a part the two serial numbers stand in `serial`: by that name a recording
+    knows them for what they are.
     """
 
     time: float
@@ -67,6 +68,7 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     subject: str = ""
     before: str | None = None
     after: str | None = None
+    serial: tuple[str, str] | None = None
 
 
 class _File(msgspec.Struct, frozen=True):

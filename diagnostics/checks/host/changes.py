@@ -76,7 +76,7 @@ def _others(seen: PackageChanges, since: float) -> Iterator[Evidence]:
         if not since <= one.time <= seen.now:
             continue
         about = {"name": one.name, "subject": one.subject}
-        before, after = one.before or "none", one.after or "none"
+        before, after = one.serial or (one.before or "none", one.after or "none")
         if one.kind == "package":
             yield change(NOTED, one.time, "removed", version=before, **about)
         elif one.kind == "image":

@@ -284,3 +284,14 @@ def test_a_kernel_log_tells_nothing_of_its_boot(line: str, kept: str) -> None:
     made.close()
 
     assert [kept] == made.kmsg([line])
+
+
+def test_what_operators_wrote_of_maintenance_stays_here() -> None:
+    """Who works on the node, and why, is nothing for a report; that somebody does stays."""
+    one = Scrub()
+    one.close()
+    text = '{"node":"n","until":1.5,"reason":"fans, says \\"Ann\\"","by":"ann"}'
+
+    assert '{"node":"n","until":1.5,"reason":"(left out)","by":"(left out)"}' == one.file(
+        "/var/lib/gpudiag/maintenance.json", text
+    )
