@@ -27,8 +27,7 @@ PROGRAM = 8
 ESCAPED_ASCII = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 SHORTEST_NUMBER = 6
 # What the agent keeps of this node, and in it what people called or said:
-# {"time":1.5,"kind":"image","name":"llama.sif"}
-# {"node":"gpu-017","until":1.5,"reason":"new fans","by":"night-shift"}
+# ..."kind":"image","name":"llama.sif"}      ..."until":1.5,"reason":"new fans","by":"night-shift"}
 STRING = r'(?:[^"\\]|\\.)+'
 SAID = {
     "/var/lib/gpudiag/changes.json": re.compile(rf'("kind": ?"image", ?"name": ?"){STRING}'),
