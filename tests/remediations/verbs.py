@@ -65,7 +65,7 @@ def main() -> int:
         sys.stdout.flush()
         return bound
 
-    unit.listener = listener  # type: ignore[assignment]
+    unit.listener = listener  # type: ignore[assignment] # as the one that it stands for, and says so
     return program.main()
 
 
