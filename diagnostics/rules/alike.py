@@ -146,8 +146,8 @@ class Tally:
         one = set(sorts.values()).union(sort for _, sort in drawn)
         if len(one) == 1 and sum(self._times[key] for key in sorts) + len(drawn) == len(lines):
             # They are all lines with numbers, and of one sort: nothing is asked of each of them.
-            numbers, each = list(range(first, first + len(lines))), [*one] * len(lines)
-            return Lines.of_shapes(numbers, lines, each, self._times)
+            numbers = range(first, first + len(lines))
+            return Lines.of_shapes(numbers, lines, [*one] * len(lines), self._times)
         if sorts:
             in_order = enumerate(map(sorts.get, self._zeros))
             found = [(at, sort) for at, sort in in_order if sort]

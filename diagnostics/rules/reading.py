@@ -1,7 +1,6 @@
 """Read a whole log in one pass: symptoms for the rules, number lines for the curve."""
 
 from collections import Counter
-from collections.abc import Iterable
 from functools import cached_property
 from itertools import accumulate
 
@@ -133,7 +132,8 @@ class Reading:
             return
         if tally.counted:
             search.alone()
-        learned = self._learned(piece, lines, zeros, zip(tally.more, held, strict=True), search)
+        more = dict(zip(tally.more, held, strict=True))
+        learned = self._learned(piece, lines, zeros, more, search) if more else []
         tally.count(lines, self._line)
         if (drawn := tally.drawn(learned, lines, self._line)) is not None:
             self._drawing.take(drawn)
@@ -154,14 +154,14 @@ class Reading:
         piece: bytes,
         lines: list[bytes],
         zeros: list[bytes],
-        more: Iterable[tuple[int, int]],
+        more: dict[int, int],
         search: Search,
     ) -> list[Drawn]:
         """Search lines of shapes that are not known, and return those that have numbers."""
         ends = list(accumulate(map(len, lines)))
         drawn: list[Drawn] = []
         new: Counter[int] = Counter()
-        for at, held in more:
+        for at, held in more.items():
             line, plan = lines[at], self._knowledge.plan(held)
             if (same := self._shapes.same(zeros[at], line)) is not None:
                 # A line before it in this piece has told.

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -29,14 +29,14 @@ class Lines(msgspec.Struct):
     there are of each shape, None where nobody counted them.
     """
 
-    numbers: list[int]
+    numbers: Sequence[int]
     raws: list[bytes]
     sorts: list[Sort]
     skips: bool
     shapes: Mapping[bytes, int] | None = None
 
     @classmethod
-    def of(cls, numbers: list[int], raws: list[bytes], sorts: list[Sort]) -> "Lines":
+    def of(cls, numbers: Sequence[int], raws: list[bytes], sorts: list[Sort]) -> "Lines":
         """Return lines, without their ends, of any length."""
         if max(map(len, raws)) > LONGEST:
             raws = [raw[:LONGEST] for raw in raws]
@@ -44,7 +44,11 @@ class Lines(msgspec.Struct):
 
     @classmethod
     def of_shapes(
-        cls, numbers: list[int], raws: list[bytes], sorts: list[Sort], shapes: Mapping[bytes, int]
+        cls,
+        numbers: Sequence[int],
+        raws: list[bytes],
+        sorts: list[Sort],
+        shapes: Mapping[bytes, int],
     ) -> "Lines":
         """Return lines of which the shapes are known."""
         if max(map(len, shapes)) > LONGEST:
@@ -59,7 +63,7 @@ class Lines(msgspec.Struct):
 
     def extend(self, other: "Lines") -> None:
         """Add later lines."""
-        self.numbers += other.numbers
+        self.numbers = [*self.numbers, *other.numbers]
         self.raws += other.raws
         self.sorts += other.sorts
         self.skips = self.skips or other.skips
