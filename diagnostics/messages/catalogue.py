@@ -26,6 +26,8 @@ MOST_PARTS = 16
 LISTS = ("; ", ", ", " and ", " or ")
 COLON, NUMBER = ": ", "{count} {things}"
 WORD = re.compile(r"(?<![\w./:-])(?!(?:min|ms|pid|uid|ranks?) )(?!min$|ms$)[a-z]{2,}(?![\w./:-])")
+JOINS = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9%])(?=[\u4e00-\u9fff])")
+SPACES = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 # A number of things has a word for their kind behind it in Chinese.
 THINGS = re.compile(r"\{(\w+)[^}]*\} [个条块次步行]")
 COUNTED = re.compile(r"(\d[\d.,]*) (\D.*)")
@@ -71,7 +73,7 @@ class Catalogue:
     def say(self, template: str, args: Mapping[str, Any]) -> str:
         """Return a template filled with *args*, those of them that are sentences in turn too."""
         text = self._texts.get(template, template)
-        return text.format_map({name: self._told(value) for name, value in args.items()})
+        return spaced(text.format_map({name: self._told(value) for name, value in args.items()}))
 
     def finding(self, message: str, args: Mapping[str, Any]) -> str:
         """Return the sentence of a finding whose template was filled with *args*.
@@ -92,11 +94,11 @@ class Catalogue:
             return self.sentence(message)
         before, _, after = message.partition(sentence)
         told = self.say(best.text, args)
-        return f"{self._before(before)}{told}{self._piece(after)}"
+        return spaced(f"{self._before(before)}{told}{self._piece(after)}")
 
     def sentence(self, english: str) -> str:
         """Return a sentence that stands in no catalogue with its values: it is read back first."""
-        return self._piece(english)
+        return spaced(self._piece(english))
 
     def learn(self, english: str, told: str) -> None:
         """Note how a sentence is told, where it was not told by itself alone."""
@@ -123,6 +125,7 @@ class Catalogue:
 
     def _ways(self, english: str) -> Iterator[str]:
         """Yield the ways to tell it; the one that leaves the least in English is the best."""
+        yield from self._lists(english)
         heads = [self._by_head.get(english[:size], ()) for size in range(HEAD, -1, -1)]
         near = [one for head in heads for one in head if one.longest in english]
         near.sort(key=lambda one: -one.letters)
@@ -136,8 +139,8 @@ class Catalogue:
                 yield self._texts[one.text].format_map(args)
         yield from self._in_parts(english)
 
-    def _in_parts(self, english: str) -> Iterator[str]:
-        """Yield it as a list, as `who: what`, with a tail, or as a number of things."""
+    def _lists(self, english: str) -> Iterator[str]:
+        """Yield it as a list of what can be told."""
         for mark in LISTS:
             parts = self._parts(english, mark)
             if len(parts) < 2:  # noqa: PLR2004 - it is no list
@@ -145,6 +148,9 @@ class Catalogue:
             clear = [self._is_clear(part) for part in parts]
             if all(clear) or (mark == "; " and any(clear)):
                 yield self.word(mark).join(self._piece(part) for part in parts)
+
+    def _in_parts(self, english: str) -> Iterator[str]:
+        """Yield it as `who: what`, as a sentence with a tail, or as a number of things."""
         head, colon, rest = english.partition(COLON)
         if colon and (self._is_clear(head) or self._is_clear(rest)):
             told = self._piece(head)
@@ -152,7 +158,8 @@ class Catalogue:
             yield f"{told}{mark}{self._piece(rest)}"
         for hit in itertools.islice(CLAUSE.finditer(english), MOST):
             front, tail = english[: hit.start()], english[hit.start() :]
-            if front and self._is_clear(tail) and WORD.search(tail):
+            # What others wrote can end like a sentence of ours.
+            if self._read(front) and WORD.search(tail) and self._is_clear(tail):
                 yield f"{self._piece(front)}{self._piece(tail)}"
         if (counted := COUNTED.fullmatch(english)) and counted[2] in self._texts:
             things = self._texts[counted[2]]
@@ -215,6 +222,11 @@ class _Text(str):
     def __format__(self, form: str) -> str:
         del form
         return str(self)
+
+
+def spaced(text: str) -> str:
+    """Return a text with a space between Chinese and Latin words, and none between Chinese ones."""
+    return text if text.isascii() else SPACES.sub("", JOINS.sub(" ", text))
 
 
 def _rest(told: str) -> tuple[int, int]:
