@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.helpers.children.loop import Refused
-from remediations.actor import redfish
+from remediations.actor import caps, redfish
 from remediations.actor.redfish import Redfish
+from remediations.actor.registry import Kept
 from remediations.actor.target import Reading
+from remediations.policy import parse
 from tests.remediations.actor.redfish_bmc import RedfishBmc
 
 pytestmark = pytest.mark.root
@@ -143,3 +145,49 @@ def test_whatever_it_says(body: bytes) -> None:
         cause = refused.cause
 
     assert "garbled" == cause
+
+
+ALLOWED = """allow_unproved = ["gpu.power_cap"]
+[mode]
+"gpu.power_cap" = "act"
+[heat]
+redfish = true
+redfish_url = "{url}"
+redfish_credentials = "{credentials}"
+"""
+
+
+def test_lifted_by_the_way_it_was_set(
+    bmc: RedfishBmc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cap by Redfish is lifted by Redfish, though the site's file is gone by then."""
+    monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    policy = parse(ALLOWED.format(**bmc.way(tmp_path)))
+    caps.cap_node(Kept(state, policy), 1, "the air that comes in is too warm")
+    limits = [bmc.limit]
+    caps.caps_tick(state, parse(""))
+    limits.append(bmc.limit)
+
+    assert ([4500, None], []) == (limits, caps.caps(state)["held"])
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+def test_tried_again_until_the_bmc_answers(
+    bmc: RedfishBmc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """A BMC that does not let go keeps the cap in the actor's mind, and is asked again later."""
+    monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
+    monkeypatch.setattr(caps, "AGAIN_S", 0.0)
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    policy = parse(ALLOWED.format(**bmc.way(tmp_path)))
+    caps.cap_node(Kept(state, policy), 1, "the air that comes in is too warm")
+    bmc.faults[method] = "503"
+    caps.lift(state, None, "a test")
+    still = [one["subject"] for one in caps.caps(state)["held"]]
+    bmc.faults.clear()
+    caps.caps_tick(state, policy)
+
+    assert (["redfish"], None, []) == (still, bmc.limit, caps.caps(state)["held"])
