@@ -24,20 +24,29 @@ DUTIES = {
     "beegfs-meta": "BeeGFS server",
     "beegfs-mgmtd": "BeeGFS server",
     "glusterfsd": "Gluster server",
-    "ll_ost00_000": "Lustre server",
-    "mdt00_000": "Lustre server",
     "gpudiag-aggrega": "gpudiag's aggregator",
 }
+# Threads of the kernel that are numbered: ll_ost_io00_003, ll_mgs_0001, mdt01_012.
+NUMBERED = {"ll_ost": "Lustre server", "ll_mgs": "Lustre server", "mdt": "Lustre server"}
 
 
 def duties(proc: Path = Path("/proc")) -> list[str]:
     """Return what this node is for others, each once."""
-    found = set()
+    found: set[str] = set()
     for path in proc.glob("[0-9]*/comm"):
         try:
             name = path.read_text(errors="replace").rstrip("\n")
         except OSError:
             continue
-        if name in DUTIES:
-            found.add(DUTIES[name])
+        found |= {DUTIES[name]} if name in DUTIES else set()
+        begins = (start for start in NUMBERED if name.startswith(start) and name[-1].isdigit())
+        found |= {NUMBERED[start] for start in begins if _kernels(path.with_name("cmdline"))}
     return sorted(found)
+
+
+def _kernels(cmdline: Path) -> bool:
+    """Return whether it is a thread of the kernel: only those have no words."""
+    try:
+        return cmdline.read_bytes() == b""
+    except OSError:
+        return False

@@ -67,8 +67,11 @@ class Actor:
             self._sessions.add(self._child(partial(self._session, peer, uid)))
 
     def _refusal(self, uid: int) -> str | None:
-        if uid != 0 and uid not in trust.users(self._policy):
-            return f"the actor's policy does not name uid {uid}"
+        try:
+            if uid != 0 and uid not in trust.users(self._policy):
+                return f"the actor's policy does not name uid {uid}"
+        except Refused as no:
+            return no.detail
         if len(self._sessions) >= MOST_SESSIONS:
             return f"all {MOST_SESSIONS} sessions are taken, by callers or by stuck calls"
         return None

@@ -37,11 +37,8 @@ def policy(path: str = PATH) -> Policy:
 
 
 def users(path: str = PATH) -> frozenset[int]:
-    """Return who may ask beside root; nobody where the policy is not to be trusted."""
-    try:
-        names = policy(path).users
-    except Refused:
-        return frozenset()
+    """Return who may ask beside root; Refused where the policy is not to be trusted."""
+    names = policy(path).users
     return frozenset(uid for name in names if (uid := _uid(name)) is not None)
 
 

@@ -39,8 +39,10 @@ printf '[agent]\nwalk_s = 10\nmetrics = ""\n' >"$root/etc/gpudiag/gpudiag.toml"
 mkdir -p "$units/gpudiag-agent.service.d" "$units/multi-user.target.wants" "$units/sockets.target.wants"
 printf '[Service]\nWatchdogSec=20\nRestartSec=1\n' >"$units/gpudiag-agent.service.d/short.conf"
 # The interpreter of who runs these tests may lie below /root, which ProtectHome=yes hides.
-mkdir -p "$units/gpudiag-aggregator.service.d"
-printf '[Service]\nProtectHome=read-only\n' >"$units/gpudiag-aggregator.service.d/home.conf"
+for one in aggregator actor; do
+    mkdir -p "$units/gpudiag-$one.service.d"
+    printf '[Service]\nProtectHome=read-only\n' >"$units/gpudiag-$one.service.d/home.conf"
+done
 printf '[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nTimeoutStartSec=100\nExecStart=/bin/sh /share/probe\nExecStopPost=/bin/systemctl --no-block poweroff\n' >"$units/probe.service"
 ln -s "../$unit" ../probe.service "$units/multi-user.target.wants/"
 ln -s ../gpudiag-reader.socket "$units/sockets.target.wants/"

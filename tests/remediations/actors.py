@@ -32,6 +32,10 @@ def policy(path: Path, *acting: str, mode: str = "act") -> Path:
     return path
 
 
+# Controllers and servers of other tests run on this machine; the actor's node has none of them.
+APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
 class Started:
     """One actor; started again on the same state after it was killed."""
 
@@ -40,7 +44,7 @@ class Started:
         folder: Path,
         *acting: str,
         env: Mapping[str, str] | None = None,
-        within: Sequence[str] = (),
+        within: Sequence[str] = APART,
     ) -> None:
         self._within = within
         self.folder = folder
@@ -98,7 +102,9 @@ class Started:
         """Stop it as systemd does."""
         assert self.process is not None
         assert self.process.stdout is not None
-        self.process.terminate()
+        pid = self.process.pid
+        inside = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        os.kill(int(inside[0]) if self._within else pid, signal.SIGTERM)
         self.process.wait(timeout=20)
         self.process.stdout.close()
         self.process = None

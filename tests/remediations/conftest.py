@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ def start_actor(tmp_path: Path) -> Iterator[StartActor]:
     """Return what starts an actor with the named remedies in act."""
     started: list[Started] = []
 
-    def start(*acting: str) -> Started:
-        actor = Started(tmp_path, *acting)
+    def start(*acting: str, **other: Any) -> Started:
+        actor = Started(tmp_path, *acting, **other)
         started.append(actor)
         actor.start()
         return actor

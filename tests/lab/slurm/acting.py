@@ -27,8 +27,6 @@ from tests.remediations.plan.rehearsal import seen
 
 FREE = Standing(booted_s_ago=86_400.0, jobs=(), holders=(), duties=())
 SPEED = 30.0
-# The controller runs on this machine, too; the actor is on a node that has no such duty.
-APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 class Clock:
@@ -58,7 +56,7 @@ class Acted:
         self.fleet: Fleet | None = Fleet(heard_s_ago=1.0) if served else None
         folder.mkdir()
         env = {"SLURM_CONF": str(cluster.folder / "slurm.conf"), "SLURMD_NODENAME": name}
-        self.actor = Started(folder, *acting, env=env, within=APART)
+        self.actor = Started(folder, *acting, env=env)
         leases = self._leases(served) if served else None
         self.service = Remedying(
             self.clock,  # type: ignore[arg-type] # of the node it is only the time that is asked

@@ -1,11 +1,11 @@
 """What the actor knows of the remedies, and what the planner says of them, are the same."""
 
 from remediations.actor import verbs
-from remediations.actor.duties import DUTIES
+from remediations.actor.duties import DUTIES, NUMBERED
 from remediations.actor.registry import VERBS
 from remediations.actor.rows import ROWS, Row
+from remediations.plan import standing
 from remediations.plan.catalog import REMEDIES
-from remediations.plan.standing import DUTIES as PLANNED
 
 
 def test_rows_are_the_plans() -> None:
@@ -28,4 +28,4 @@ def test_verbs_are_the_plans() -> None:
 
 def test_duties_are_the_plans() -> None:
     """Both sides know the same duties of a node for others."""
-    assert PLANNED == DUTIES
+    assert (standing.DUTIES, standing.NUMBERED) == (DUTIES, NUMBERED)
