@@ -168,3 +168,28 @@ def test_a_shape_that_can_hold_an_anchor_is_never_quiet() -> None:
     found = [shapes.get(key) for key in (b"ext0-fs error (device sda)", b"step 00")]
 
     assert [False, True] == [shape is QUIET for shape in found]
+
+
+def test_shapes_share_what_they_know_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 25 shapes with 64 ranks each, 1,600 lines, few more are searched than of one piece."""
+    asked: list[int] = []
+    line = Search.line
+
+    def counted(
+        search: Search, place: Place, plan: Plan, known: Knowledge
+    ) -> tuple[Counting, ...] | None:
+        asked.append(place.number)
+        return line(search, place, plan, known)
+
+    monkeypatch.setattr(Search, "line", counted)
+    log = Reading(knowledge(), "train.log")
+    log.feed(HEAD)
+    log._dense = True
+    form = b"[rank%d]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %d.%d GiB.\n"
+    for shape in range(25):
+        sizes = 10 ** (shape % 5), 10 ** (shape // 5)
+        log.feed(b"".join(form % (10 + rank, *sizes) for rank in range(64)))
+        log._dense = True
+    found = {hit.rank: hit.count for hit in log.seen().hits if hit.rule == "cuda.out_of_memory"}
+
+    assert (True, {10 + rank: 25 for rank in range(64)}) == (len(asked) < 200, found)

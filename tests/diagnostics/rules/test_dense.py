@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from agent.knowledge import knowledge
 from diagnostics.rules.dense import LEAST_LINES, Kind, kinds
+from diagnostics.rules.knowledge import Knowledge, Plan
 from diagnostics.rules.reading import Reading
+from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
 
 XID = "NVRM: Xid (PCI:0000:{bus}:00): {xid}, pid={n}, name=rank{n}, {text}"
@@ -100,3 +102,29 @@ def test_any_bytes_have_kinds_or_none(data: bytes) -> None:
     lines = len(piece.split(b"\n")) - (piece.endswith(b"\n") or not piece)
 
     assert found is None or lines == sum(kind.count for kind in found)
+
+
+def test_a_kind_is_searched_once_and_counted_in_each_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Xids of two GPUs, with other pids and addresses in each line, over ten pieces."""
+    asked: list[int] = []
+    line = Search.line
+
+    def counted(
+        search: Search, place: Place, plan: Plan, known: Knowledge
+    ) -> tuple[Counting, ...] | None:
+        asked.append(place.number)
+        return line(search, place, plan, known)
+
+    monkeypatch.setattr(Search, "line", counted)
+    form = b"[%5d.000000] NVRM: Xid (PCI:0000:%s:00): 31, pid=%d, name=x, Ch %08x, MMU Fault\n"
+    reading = Reading(knowledge(), "some.log")
+    for start in range(0, 10_000, 1_000):
+        numbers = range(start, start + 1_000)
+        reading.feed(b"".join(form % (n, (b"4e", b"9a")[n % 2], 70 + n, n) for n in numbers))
+        reading._dense = True
+    seen = reading.seen()
+
+    assert seen.kernel is not None
+    assert (True, [5_000, 5_000]) == (len(asked) < 10, [hit.count for hit in seen.kernel.hits])

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from diagnostics.series.curve import Curve, Drawing
 from diagnostics.series.drawn import Quote
+from diagnostics.series.lines import numbers
+from diagnostics.series.point import Numbers
 from diagnostics.series.waiting import Lines
 
 
@@ -229,3 +231,20 @@ def test_a_bad_loss_of_any_rank_is_seen() -> None:
 
     assert Quote(line=2, text=lines[1].decode(), step=1) == curve.first_bad
     assert [True] == [math.isnan(p.loss or 0.0) for p in curve.points]
+
+
+def test_a_log_of_many_ranks_is_thinned_by_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight ranks print each step: no more lines are read than of one, and the last in full."""
+    read: list[str] = []
+
+    def counted(text: str) -> Numbers | None:
+        read.append(text)
+        return numbers(text)
+
+    monkeypatch.setattr("diagnostics.series.curve.numbers", counted)
+    form = b"[rank%d]: step: %d loss: 2.0 step_time: 0.1"
+    curve = drawn([form % (n % 8, n // 8) for n in range(8_000)], most=160)
+    steps = [point.step for point in curve.points]
+
+    assert (True, True) == (len(read) <= 3 * 160, curve.every > 1)
+    assert list(range(980, 1_000)) == steps[-20:]
