@@ -98,8 +98,9 @@ class Sight:
     ) -> Text:
         """Return which evidence would make another cause of it."""
         if unseen:
-            faults = [fault for fault, _ in unseen]
-            return text("would_change.unseen", faults=faults, check=unseen[0][1].check)
+            check = unseen[0][1].check
+            faults = [fault for fault, blind in unseen if blind.check == check]
+            return text("would_change.unseen", faults=faults, check=check)
         span = self._board.span(root)
         time = clock(span.began) if span and span.clock == "wall" else None
         before = "" if time is None else "_before"

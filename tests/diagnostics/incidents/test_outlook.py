@@ -77,6 +77,20 @@ def test_other_causes_are_ruled_out_by_what_was_measured() -> None:
     ) == (why, [step.why for step in incident.next[1:]], incident.would_change)
 
 
+def test_a_blind_check_is_named_with_its_own_faults_alone() -> None:
+    """What another check was blind for is a step of its own, and not said of this one."""
+    blind = (
+        looked("storage.mounts", "unknown", "storage_hang"),
+        looked("processes.oom", "unknown", "process_oom_killed"),
+    )
+    incident = told(lost(), timeout((0, 1)), seen=blind)
+
+    assert ("a sign of process_oom_killed, which processes.oom could not look for", 2) == (
+        incident.would_change,
+        len(incident.next[1:]),
+    )
+
+
 def test_a_note_of_something_else_rules_nothing_out() -> None:
     """What a check that noted another thing found no sign of is said in those words."""
     noted = Looked(
