@@ -13,6 +13,8 @@ from collectors.helpers.link import Link
 # Most answers are there within some milliseconds, and another helper is 4 MiB for as long as it is
 # wanted now and then. What hangs is waited for no longer than this.
 PATIENCE_S = 0.25
+# One that lay below the others for so long is not wanted beside them.
+SPARE_S = 10.0
 
 
 class Pool:
@@ -69,7 +71,10 @@ class Pool:
             if not (waiter := self._waiters.popleft()).done():
                 waiter.set_result(link)
                 return
-        self._idle.append((link, asyncio.get_running_loop().time()))
+        now = asyncio.get_running_loop().time()
+        if self._idle and self._idle[0][1] <= now - SPARE_S:
+            self.rest(SPARE_S)
+        self._idle.append((link, now))
 
     def pids(self) -> list[int]:
         """Return the processes that wait."""

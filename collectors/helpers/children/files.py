@@ -7,14 +7,17 @@ import stat
 from typing import Any, BinaryIO
 
 from collectors.helpers.children import rooted
+from collectors.helpers.children.held_open import HeldOpen
 from collectors.helpers.children.matching import Matching
 
 MOST_FILES = 40_000
 MOST_BYTES = 24 << 20
 MOST_COUNTED = 512 << 20
-# Files that the kernel writes as one piece: what comes short of the room for it is all of it.
-WHOLE = re.compile(r"/sys/|/proc/[0-9]{1,10}/stat$")
+# Files below /sys are one piece of at most a page: what comes short of that is all of it.
 PAGE = 4096
+# The dearest that is read, of every process twice a minute.
+STATS = "/proc/[0-9]*/stat"
+STAT = re.compile(r"/proc/[0-9]{1,10}/stat$")
 
 
 def _place(root: str, path: str, known: dict[str, str]) -> str:
@@ -25,12 +28,17 @@ def _place(root: str, path: str, known: dict[str, str]) -> str:
     return place
 
 
+_stats = HeldOpen()
+
+
 def _read(path: str, cap: int) -> str:
+    if STAT.match(path):
+        return _stats.read(path, cap).decode("utf-8", "backslashreplace")
     # O_NONBLOCK: a FIFO or a tty that stands where a file should must not hold the child.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         piece = os.read(handle, cap)
-        if len(piece) < min(cap, PAGE) and WHOLE.match(path):
+        if len(piece) < min(cap, PAGE) and path.startswith("/sys/"):
             return piece.decode("utf-8", "backslashreplace")
         pieces = [piece]
         left = cap - len(piece)
@@ -63,6 +71,8 @@ def files(root: str, patterns: list[str], names: list[str], cap: int) -> dict[st
                 there = problem.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
                 if there and (problem.errno != errno.EACCES or os.path.lexists(path)):
                     errors[path] = errno.errorcode.get(problem.errno or 0, "EIO")
+    if own and STATS in patterns:
+        _stats.keep(texts)
     for pattern in names:
         for path in matching.there(pattern) if own else rooted.expand(root, pattern, known):
             texts.setdefault(path, "")

@@ -73,6 +73,23 @@ async def test_who_waits_no_more_takes_none_with_him(tmp_path: Path, pool: Pool)
     assert [link.pid] == pool.pids()
 
 
+async def test_a_second_one_that_is_not_wanted_is_ended(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one does all the work, one that a busy moment needed goes by itself."""
+    first, second = await asyncio.gather(pool.take(), pool.take())
+    pool.put(second)
+    pool.put(first)
+    loop = asyncio.get_running_loop()
+    later = loop.time() + 11.0
+    monkeypatch.setattr(loop, "time", lambda: later)
+    pool.put(await pool.take())
+    monkeypatch.undo()
+    await second.ended()
+
+    assert ([first.pid], True) == (pool.pids(), second.gone)
+
+
 async def test_one_that_hangs_holds_up_no_other(tmp_path: Path, pool: Pool) -> None:
     """While one resource's process is held by it, another gets its own; a late one never returns.
 
