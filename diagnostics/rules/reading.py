@@ -177,7 +177,7 @@ class Reading:
                 counting, _ = self._take(Place(piece, start, stop, self._line + at), plan, search)
             if plan.numbers:
                 drawn.append((at, (held, plan.searched)))
-            new[held] += 1
+            new[held] += self._shapes.get(zeros[at]) is None
             if new[held] <= self._learns.get(held, MOST_NEW):
                 whole = counting if search.by_shape(plan, line) else None
                 self._shapes.add(held, plan, line, whole)
