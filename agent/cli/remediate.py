@@ -16,6 +16,7 @@ from remediations.plan.actions import Decision
 from remediations.policy import PATH
 
 FOLDER = "/var/lib/gpudiag"
+SCHEMA = "gpudiag.plan/1"
 
 
 @click.command("remediate")
@@ -84,6 +85,8 @@ def _fit(*, act: bool, yes: bool, without_lease: bool, replay: str | None, as_js
         raise Mistake("--json and --act exclude each other", "give one of them")
     if act and os.geteuid() != 0:
         raise Mistake("only root may act", "repeat it with sudo; without --act anyone may look")
+    if without_lease and not sys.stdin.isatty():
+        raise Mistake("--without-lease is for a person at the keyboard", "run it in a terminal")
     if act and not yes and not sys.stdin.isatty():
         raise Mistake("--act asks, and there is no terminal to answer", "add --yes")
 
@@ -125,6 +128,7 @@ def _confirmed(told: Planned, decision: Decision, *, yes: bool, without_lease: b
 def _plain(told: Planned, chosen: Sequence[Decision]) -> dict[str, object]:
     ids = {one.fingerprint: one.id for one in told.document.incidents}
     return {
+        "schema": SCHEMA,
         "node": told.document.node,
         "boot_id": told.document.boot_id,
         "notes": list(told.notes),

@@ -126,6 +126,17 @@ def test_without_a_terminal_nobody_is_asked() -> None:
 
 
 @pytest.mark.root
+def test_a_script_never_acts_without_a_lease() -> None:
+    """Whatever it pipes in, it is no person who typed the host's name."""
+    ran = gpudiag("remediate", "--act", "--yes", "--without-lease", input="gpu-017\n")
+
+    assert (64, "error: --without-lease is for a person at the keyboard") == (
+        ran.returncode,
+        ran.stderr.splitlines()[0],
+    )
+
+
+@pytest.mark.root
 def test_where_nothing_acts_it_says_so_and_ends_with_1() -> None:
     """This machine has no incident, no actor and no agent."""
     ran = gpudiag("remediate", "--act", "--yes", *NOWHERE)
