@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from agent.render.language import known, say
+from agent.render.language import known, say, sentence
 from agent.render.lines import Line, Span, block, edge, pad, wrap
 from diagnostics.catalog import WALK
 from diagnostics.check import Check, Limits
@@ -17,7 +17,7 @@ from diagnostics.rules.rule import Rule
 
 LABEL = 14
 # A page has under 25 lines: of what does not fit it says how many there are.
-MOST_EXPLAINED, MOST_FOUND = 20, 36
+MOST_EXPLAINED, MOST_FOUND = 16, 36
 STAGE_NUMBER = {"processes": 1, "driver": 2, "network": 3, "training": 4}
 BY_WORDS = 74
 WORD = {"info": "note", "warning": "warning", "critical": "fault"}
@@ -75,16 +75,16 @@ def code(name: str, entry: Code, width: int) -> list[Line]:
     fault = named(name)
     kind = "Xid" if isinstance(entry, Xid) else say("SXid of an NVSwitch")
     lines = _title(name, say(", ").join((say(WORD[entry.severity]), kind)), width)
-    lines += _paragraph(f"{entry.name}: {say(entry.meaning)}{say('.')}", width)
+    lines += _paragraph(f"{entry.name}: {sentence(entry.meaning)}{say('.')}", width)
     lines += _labelled("Where", [say(entry.kind)], width)
     lines += _labelled("On", _generations(entry), width)
     lines += _labelled("Told as", [] if fault == "xid_other" else [fault], width)
     lines += _labelled("Recovery", [say(STEPS[entry.recovery])], width, style="bold")
     lines += _labelled("Driver", list(_driver_says(entry)), width)
     lines += _labelled("Sub-events", list(_sub_events(entry)), width)
-    lines += _labelled("Told apart", [t for t in entry.apart.split("; ") if t], width)
+    lines += _labelled("Told apart", [sentence(t) for t in entry.apart.split("; ") if t], width)
     lines += _labelled("More", [f"gpudiag explain {fault}"], width)
-    return lines + _in_english((entry.meaning,), width)
+    return lines
 
 
 def _generations(entry: Code) -> list[str]:

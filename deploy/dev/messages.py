@@ -6,6 +6,7 @@ says how much is not; what no source says any more is left out.
 
 import ast
 import itertools
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -122,6 +123,15 @@ COMMANDS = {
         "{op} of {sizes}",
     ),
 }
+
+# Codes of switches begin far above those of GPUs.
+LAST_XID = 9999
+SIGNAL = re.compile(r", [A-Z][A-Z0-9_]+$")
+COUNTED = re.compile(r"\b(copy engine|video decoder|JPEG decoder|on channel) \d+")
+UNUSED = (
+    "an old code that A100 and later GPUs do not use",
+    "reserved and never printed; seen, it points at an unknown driver",
+)
 
 Found = tuple[str, str]
 
@@ -259,6 +269,19 @@ def pages(source: str) -> Iterator[str]:
             yield from (said,) if isinstance(said, str) else said
 
 
+def codes(source: str) -> Iterator[str]:
+    """Yield what the meanings of a table of codes are made of; a unit's own names are left out.
+
+    "the routing unit, GLT: many errors were corrected" is a unit, a name and what befell it.
+    """
+    for row in json.loads(source):
+        for text in (row.get("meaning", ""), *row.get("apart", "").split("; ")):
+            head, colon, rest = text.partition(": ")
+            apart = colon and (row["code"] > LAST_XID or head in UNUSED)
+            for part in (SIGNAL.sub("", head), rest) if apart else (text,):
+                yield COUNTED.sub(r"\1 {number}", part)
+
+
 def _of(pattern: str) -> Iterator[Path]:
     yield from sorted(path for path in ROOT.glob(pattern) if "simulator" not in path.parts)
 
@@ -298,6 +321,10 @@ def found(domain: str) -> Iterator[Found]:
     if domain == "sentences":
         yield from _sentences()
         yield from (("deploy/dev/messages.py", one) for one in WORDS)
+    elif domain == "codes":
+        for name in ("xid", "sxid"):
+            path = ROOT / f"diagnostics/knowledge/codes/{name}.json"
+            yield from _found(path, codes(path.read_text()))
     elif domain == "screen":
         yield from (("deploy/dev/messages.py", one) for one in MARKS)
         yield from _looked_up()
@@ -310,7 +337,7 @@ def found(domain: str) -> Iterator[Found]:
             yield from _found(path, of(path.read_text()))
 
 
-DOMAINS = ("sentences", "rules", "pages", "screen")
+DOMAINS = ("sentences", "rules", "pages", "codes", "screen")
 
 
 def renewed(language: str, domain: str) -> Catalog:

@@ -13,6 +13,7 @@ from agent.render.language import SPOKEN, say, speak
 from agent.render.lines import cells, plain, wrap
 from agent.render.told import told
 from diagnostics.document import Document
+from diagnostics.knowledge.aliases import codes
 from diagnostics.knowledge.pages import load
 from diagnostics.messages.catalogue import load as load_catalogue
 
@@ -116,6 +117,16 @@ def test_pages_are_whole_in_chinese(name: str) -> None:
     wide = [line for line in text.splitlines() if cells(line) > 100]
 
     assert (False, []) == ("尚未翻译" in text, wide)
+
+
+def test_codes_are_told_in_chinese() -> None:
+    """The page of each Xid and SXid says in Chinese what it means and how it differs from others."""
+    texts = [plain(explain.code(name, row, 200)) for name, row in codes().items()]
+    told = [line for text in texts for line in text.splitlines()[2:] if ENGLISH.search(line)]
+    # The groups of register words are names, of one code alone.
+    others = [line for line in told if "寄存器字" not in line]
+
+    assert ([], True) == (others, len(texts) > 400)
 
 
 def test_a_text_without_translation_is_noted() -> None:
