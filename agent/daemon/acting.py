@@ -23,7 +23,7 @@ from diagnostics.document import Document
 from remediations.act.audit import Send, Trail
 from remediations.act.evidence import Bundles
 from remediations.act.execute import execute
-from remediations.act.hand import ActorHand, Done, Hand, Objection
+from remediations.act.hand import Actor, ActorHand, Done, Hand, Objection
 from remediations.act.means import Ended, Lease, Leases, Means, Refusal
 from remediations.act.recover import recover
 from remediations.actor import trust
@@ -107,7 +107,7 @@ class Remedying:
     def __init__(  # noqa: PLR0913 - each is a part of the world that a test stands in for
         self,
         node: Node,
-        hand: Hand,
+        hand: Actor,
         folder: Path,
         log: Log,
         newest: Newest,

@@ -20,6 +20,13 @@ TAKES_AWAY = ("gpu", "node")
 
 async def execute(action: Action, remedy: Remedy, boot_id: str, means: Means) -> Ended:
     """Do it; every way out is written down, and its sentence returned."""
+    async with means.actor.attended() as another:
+        if another is not None:
+            return await _never(action, means, another.why)
+        return await _alone(action, remedy, boot_id, means)
+
+
+async def _alone(action: Action, remedy: Remedy, boot_id: str, means: Means) -> Ended:
     problem = await means.save(action)
     if problem is not None:
         return await _never(action, means, f"the evidence could not be saved: {problem}")

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
 import msgspec
@@ -40,6 +41,14 @@ class Hand(Protocol):
         ...
 
 
+class Actor(Hand, Protocol):
+    """The actor: who holds its attention is alone in acting."""
+
+    def attended(self) -> AbstractAsyncContextManager[Objection | None]:
+        """Be the one who acts, for as long as the block; yield why not, where another is."""
+        ...
+
+
 class ActorHand:
     """The actor of this node; a connection for each question, so that none outlives its answer."""
 
@@ -69,6 +78,26 @@ class ActorHand:
         except (OSError, ValueError) as problem:
             return Objection(f"the actor: {problem}"[:ANSWER_SHOWN], lost=asked)
         return _read(verb, line)
+
+    @asynccontextmanager
+    async def attended(self) -> AsyncIterator[Objection | None]:
+        """Be the one who acts, for as long as the block; yield why not, where another is.
+
+        It ends with the connection, and so with our own end, whatever it is.
+        """
+        try:
+            async with asyncio.timeout(ASK_S):
+                link = await Connection.open(self._path)
+                link.writer.write(b'{"verb": "attend", "args": {}}\n')
+                line = await link.reader.readline()
+        except (Unreachable, TimeoutError, OSError, ValueError) as problem:
+            yield Objection(str(problem).replace("reader", "actor") or "the actor gave no answer")
+            return
+        try:
+            answer = _read("attend", line)
+            yield answer if isinstance(answer, Objection) else None
+        finally:
+            link.end()
 
     async def there(self) -> bool:
         """Return whether an actor answers us."""

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from remediations.act.hand import Hand
+from remediations.act.hand import Actor, Hand
 from remediations.plan.actions import Action, Remedy
 
 # done, failed, rolled_back, handed_over (to a person); untouched: it never changed anything; open:
@@ -56,7 +56,7 @@ Check = Callable[[Sequence[str]], Awaitable[str | None]]
 class Means(msgspec.Struct, frozen=True, kw_only=True):
     """All of it; `hands` are others that do verbs, by the word before their first underscore."""
 
-    actor: Hand
+    actor: Actor
     leases: Leases
     audit: Audit
     save: Save

@@ -20,7 +20,12 @@ NO_PLAN = "the plan of the action cannot be read"
 
 
 async def recover(remedies: Mapping[str, Remedy], means: Means) -> list[Ended] | None:
-    """Close all that is open; None where the actor does not answer."""
+    """Close all that is open; None where the actor does not answer, or another is at it."""
+    async with means.actor.attended() as another:
+        return None if another is not None else await _all(remedies, means)
+
+
+async def _all(remedies: Mapping[str, Remedy], means: Means) -> list[Ended] | None:
     state = await means.actor.ask("state", {})
     if isinstance(state, Objection):
         return None

@@ -7,7 +7,7 @@ it. What a caller says is checked and kept, and never believed where the node ca
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ class Gate:
         self._folder = folder
         self._uid = uid
         self._policy = policy
+        # Held until the session's own process ends.
+        self._attending = ExitStack()
         self._journal = Journal(folder)
 
     def verbs(self) -> Verbs:
@@ -50,7 +52,7 @@ class Gate:
             "end": self.end,
             "settle": self.settle,
         }
-        own |= {"mean": self.mean}
+        own |= {"mean": self.mean, "attend": self.attend}
         asked = {name: partial(call, self._folder) for name, call in QUESTIONS.items()}
         kept = {name: partial(self._keep, verb) for name, verb in KEEPERS.items()}
         steps = {name: partial(self._step, name, verb) for name, verb in VERBS.items()}
@@ -113,6 +115,16 @@ class Gate:
             line = {"kind": "begin", "id": clock.token(), **said, "deadline_s": seconds}
             self._journal.write(line | {"plan": plan, "uid": self._uid, **clock.stamp()})
         return {"id": line["id"], "deadline_s": seconds}
+
+    def attend(self) -> Line:
+        """Let this caller alone execute or recover, until it hangs up or ends.
+
+        So a person at the keyboard and the agent never finish one action from two sides.
+        """
+        held = self._journal.locked("attend", wait=False)
+        if not self._attending.enter_context(held):
+            raise Refused("denied", "another process acts on this node right now")
+        return {"attended": True}
 
     def end(self, id: str, outcome: str, said: str) -> Line:  # noqa: A002 - the wire's word
         """Close an action: done, failed, rolled_back, or handed_over to a person."""

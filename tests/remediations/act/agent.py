@@ -1,6 +1,6 @@
 """Stands for the agent in a process of its own, which can be killed: executes, or recovers.
 
-    python -m tests.remediations.act.agent SOCKET FOLDER execute|recover
+    python -m tests.remediations.act.agent SOCKET FOLDER execute|recover|recover-once
 
 It stops for ever where the folder says so (`stop-saving`, `stop-leased`, `stop-begun`,
 `stop-checking`, `stop-told`), and says on standard output where it is and how it ended.
@@ -112,11 +112,17 @@ def means(socket: str, folder: Path, **other: object) -> Means:
 async def main() -> None:
     socket, folder, what = sys.argv[1:4]
     by = means(socket, Path(folder))
+    began = by.now()
     if what == "execute":
         ended = await execute(ACTION, DRAIN, BOOT, by)
         sys.stdout.write(f"{ended.outcome}: {ended.reason}\n")
         return
-    for one in await recover(REMEDIES, by) or []:
+    found = await recover(REMEDIES, by)
+    # The session of one who was killed a moment ago may not have ended yet.
+    while what == "recover" and found is None and by.now() < began + 100:
+        await asyncio.sleep(0.05)
+        found = await recover(REMEDIES, by)
+    for one in found or []:
         sys.stdout.write(f"{one.outcome}: {one.reason}\n")
 
 

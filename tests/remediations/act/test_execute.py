@@ -120,9 +120,9 @@ def test_verification_that_fails(actor: Started) -> None:
 
 
 def test_no_actor(actor: Started) -> None:
-    """Without an actor nothing is done, and the lease is given back."""
+    """Without an actor nothing is done: no lease is asked for, and it is said why."""
     actor.kill()
-    assert ["gave back lease-1", "told", "untouched: no actor is running"] == acted(actor)[-3:]
+    assert ["told", "untouched: no actor is running"] == acted(actor)
 
 
 # Where it stops: what the agent said last, what was done in all after recovery, how it ended.
@@ -207,6 +207,17 @@ def test_killed_on_the_way_back(actor: Started) -> None:
     actor.start()
     acted(actor, "recover")
     assert (["put a", "take a"], ["rolled_back"]) == (did(actor), ends(actor))
+
+
+def test_two_who_act(actor: Started) -> None:
+    """While one process acts another neither acts nor finishes what that one has open."""
+    (actor.folder / "stop-checking").touch()
+    with acting(actor, "checking"):
+        also = (acted(actor)[-1], acted(actor, "recover-once"))
+    (actor.folder / "stop-checking").unlink()
+    acted(actor, "recover")
+    another = "untouched: another process acts on this node right now"
+    assert ((another, []), ["put a", "put b"], ["done"]) == (also, did(actor), ends(actor))
 
 
 def test_verb_outlives_its_caller(actor: Started) -> None:

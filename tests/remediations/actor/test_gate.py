@@ -1,5 +1,6 @@
 """The gate of a real actor: what it opens, what it refuses, and what it writes down."""
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -172,3 +173,21 @@ def test_never_a_node_with_another_duty(start_actor: Start, tmp_path: Path) -> N
         running.kill()
         running.wait()
     assert ("this node is needed by others", True) == (said.partition(":")[0], "slurmctld" in said)
+
+
+def test_one_acts_at_a_time(start_actor: Start) -> None:
+    """Who acts is alone in it for as long as it is there; when it hangs up, the next one may."""
+    actor = start_actor("slurm.drain")
+
+    async def two() -> list[str]:
+        said = []
+        async with actor.hand.attended() as first, actor.hand.attended() as second:
+            said += [one.why if one else "may" for one in (first, second)]
+        # The session behind the first one ends on its own time.
+        async with asyncio.timeout(10):
+            while True:
+                async with actor.hand.attended() as third:
+                    if third is None:
+                        return [*said, "may"]
+
+    assert ["may", "another process acts on this node right now", "may"] == asyncio.run(two())
