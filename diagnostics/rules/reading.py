@@ -14,7 +14,7 @@ from diagnostics.rules.rest import rest
 from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.stamp import STAMP
-from diagnostics.rules.text import Text, split, text_of
+from diagnostics.rules.text import Text, line_ends, split, text_of
 from diagnostics.rules.when import When, when
 from diagnostics.series.curve import Drawing
 from diagnostics.series.waiting import LONGEST, Lines, Sort
@@ -116,10 +116,11 @@ class Reading:
         if drawn:
             numbers, raws, sorts = zip(*drawn, strict=True)
             self._drawing.take(Lines.of(list(numbers), list(raws), list(sorts)))
-        line, self._line = self._line, number + piece.count(b"\n", known)
         if search.form in JOBS:
             again = len(hits)
-        self._dense = again > DENSE * (self._line - line)
+        lines = line_ends(piece)
+        self._line += lines
+        self._dense = again > DENSE * lines
 
     def _by_shape(self, piece: bytes, search: Search) -> None:
         """Read a piece that is full of hits: lines of a shape that is known are only counted."""
@@ -231,7 +232,7 @@ class Reading:
             if kind.count > 1:
                 for one in told:
                     one.again(self._line + kind.last, kind.last_line[: kind.at], kind.count - 1)
-        self._line += piece.count(b"\n")
+        self._line += line_ends(piece)
         return True
 
     def _plans(self, found: list[Kind]) -> dict[tuple[str | None, bytes], Plan]:
