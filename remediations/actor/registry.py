@@ -78,14 +78,14 @@ def question(call: Call) -> Call:
     return call
 
 
-def keeper(*remedies: str) -> Callable[[Call], Call]:
+def keeper(remedy: str) -> Callable[[Call], Call]:
     """Add a verb that renews what an action left behind, without an action of its own.
 
-    Its first parameter is a Kept; one of *remedies* must be in `act`.
+    Its first parameter is a Kept; *remedy* must be in `act`, and proved or allowed by name.
     """
 
     def add(call: Call) -> Call:
-        KEEPERS[call.__name__] = Verb(call, frozenset(remedies))
+        KEEPERS[call.__name__] = Verb(call, frozenset((remedy,)))
         return call
 
     return add

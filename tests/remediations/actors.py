@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import PIPE, Popen, run
@@ -117,6 +119,17 @@ class Started:
             assert self.process.stdout is not None
             self.process.stdout.close()
             self.process = None
+            self._gone()
+
+    def _gone(self) -> None:
+        """Wait until nobody listens any more: what is in a namespace of its own ends a bit later."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            with socket.socket(socket.AF_UNIX) as knock:
+                if knock.connect_ex(str(self.socket)) != 0:
+                    return
+            time.sleep(0.01)
+        raise TimeoutError(f"{self.socket} still listens")
 
 
 def wanted(remedy: str, **other: Any) -> dict[str, Any]:

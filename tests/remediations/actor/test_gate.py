@@ -191,3 +191,16 @@ def test_one_acts_at_a_time(start_actor: Start) -> None:
                         return [*said, "may"]
 
     assert ["may", "another process acts on this node right now", "may"] == asyncio.run(two())
+
+
+def test_what_is_kept_is_proved_too(start_actor: Start) -> None:
+    """What needs no action of its own is refused where its remedy is not allowed, in full."""
+    actor = start_actor("gpu.power_cap")
+    policy(actor.policy, "gpu.power_cap", mode="advise")
+    advised = why(actor, "renew_caps")
+    actor.policy.write_text('[mode]\n"gpu.power_cap" = "act"\n')
+    unproved = why(actor, "renew_caps")
+    assert ("gpu.power_cap is in advise, not act", "gpu.power_cap is not proved") == (
+        advised.partition(", in ")[0],
+        unproved.partition(",")[0],
+    )
