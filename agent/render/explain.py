@@ -46,15 +46,20 @@ def check(entry: Check, width: int) -> list[Line]:
     """Return the page of a check."""
     about = (say("check"), _stage(entry.stage), say("proved: {how}", how=entry.proved))
     lines = _title(entry.name, say(", ").join(about), width)
-    first, _, rest = entry.doc.partition("\n")
-    lines += _paragraph(f"{first} {' '.join(rest.split())}".strip(), width)
+    lines += _paragraph(say(story(entry)), width)
     needs = [n.shape.__name__ + (say(" (if it can)") if n.optional else "") for n in entry.needs]
     lines += _labelled("Reads", _joined(needs), width)
     lines += _labelled("Limits", list(_limits(entry)), width)
     lines += _labelled("Can find", _some(entry.faults, MOST_FOUND), width)
     setting = [f'[checks."{entry.name}"]'] if entry.limits else []
     lines += _labelled("Set with", setting, width)
-    return lines + _in_english((entry.doc,), width)
+    return lines + _in_english((story(entry),), width)
+
+
+def story(entry: Check) -> str:
+    """Return what a check holds and why it matters, as one paragraph."""
+    first, _, rest = entry.doc.partition("\n")
+    return f"{first} {' '.join(rest.split())}".strip()
 
 
 def rule(entry: Rule, width: int) -> list[Line]:

@@ -18,6 +18,7 @@ from babel.messages.pofile import read_po, write_po
 from agent.render import explain, html, scale
 from agent.render.words import MONTHS
 from deploy.dev.compile_messages import FOLDER, compile_all
+from diagnostics.catalog import WALK
 from diagnostics.finding import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -321,6 +322,8 @@ def found(domain: str) -> Iterator[Found]:
     if domain == "sentences":
         yield from _sentences()
         yield from (("deploy/dev/messages.py", one) for one in WORDS)
+    elif domain == "checks":
+        yield from (("diagnostics/catalog.py", explain.story(check)) for check in WALK)
     elif domain == "codes":
         for name in ("xid", "sxid"):
             path = ROOT / f"diagnostics/knowledge/codes/{name}.json"
@@ -337,7 +340,7 @@ def found(domain: str) -> Iterator[Found]:
             yield from _found(path, of(path.read_text()))
 
 
-DOMAINS = ("sentences", "rules", "pages", "codes", "screen")
+DOMAINS = ("sentences", "rules", "pages", "codes", "checks", "screen")
 
 
 def renewed(language: str, domain: str) -> Catalog:
@@ -348,6 +351,8 @@ def renewed(language: str, domain: str) -> Catalog:
         with path.open("rb") as text:
             before = read_po(text)
     now = Catalog(locale=language, project="gpudiag", fuzzy=False, header_comment=HEADER)
+    # Where nothing is said anew, nothing is written anew.
+    now.creation_date, now.revision_date = before.creation_date, before.revision_date
     for where, english in found(domain):
         known = before.get(english)
         now.add(english, known.string if known else "", locations=[(where, 0)])

@@ -12,7 +12,7 @@ from typing import Any
 from diagnostics.messages.template import CLAUSE, MOST, Template, parsed
 
 LANGUAGES = ("en", "zh")
-DOMAINS = ("screen", "sentences", "rules", "pages", "codes")
+DOMAINS = ("screen", "sentences", "rules", "pages", "codes", "checks")
 # What foreign text may be long and is never one of our sentences.
 LONGEST = 1500
 HEAD = 12

@@ -120,7 +120,7 @@ def test_pages_are_whole_in_chinese(name: str) -> None:
 
 
 def test_codes_are_told_in_chinese() -> None:
-    """The page of each Xid and SXid says in Chinese what it means and how it differs from others."""
+    """The page of each Xid and SXid says in Chinese what it means and what differs from it."""
     texts = [plain(explain.code(name, row, 200)) for name, row in codes().items()]
     told = [line for text in texts for line in text.splitlines()[2:] if ENGLISH.search(line)]
     # The groups of register words are names, of one code alone.
