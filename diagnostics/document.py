@@ -139,7 +139,8 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        # A curve has a step for each of its values.
+        return [inner if type(inner) is int else _finite(inner) for inner in value]
     return value
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -96,10 +97,13 @@ def _thinned(curve: Curve, most: int) -> Sequence[Point]:
 
 
 def _series(points: Sequence[Point], name: str, every: int) -> Series:
-    have = [(p.step, value) for p in points if (value := getattr(p, name)) is not None]
-    return Series(
-        every=every, step=tuple(step for step, _ in have), value=tuple(value for _, value in have)
-    )
+    values = list(map(attrgetter(name), points))
+    if values.count(None) == len(values):
+        # Of its dozen names a framework prints a few.
+        return Series(every=every, step=(), value=())
+    have = [(p.step, value) for p, value in zip(points, values, strict=True) if value is not None]
+    steps, told = zip(*have, strict=True)
+    return Series(every=every, step=steps, value=told)
 
 
 def _step(points: Sequence[Point], line: int) -> int | None:
