@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import sys
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import DEVNULL, Popen, run
@@ -14,11 +16,12 @@ from collectors.gpu.simulator.scenario import read
 from collectors.gpu.simulator.settings import Settings
 from remediations.act.hand import ActorHand, Done
 from remediations.actor import dcmi
-from tests.e2e.agents import Agent, agent, until
+from tests.e2e.agents import Agent, agent
 from tests.lab.ipmi.bmc import Bmc
 
 # 30 s are 0.6 s, 5 min 6 s, 15 min 18 s.
 FACTOR = 0.02
+PATIENCE_S = 150.0
 GPU = "0001:10:00.0"
 SCENARIO = """model = "h100-sxm"
 count = 1
@@ -86,6 +89,14 @@ caps.factor = given["factor"]
 registry.TICKS["caps_tick"] = registry.TICKS["caps_tick"]._replace(seconds=0.5)
 sys.exit(program.main())
 """
+
+
+def until(true: Callable[[], Any], what: str) -> None:
+    """Wait until *true* is: four steps up take over a minute, however quick the time is."""
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < end, f"not in {PATIENCE_S:g} s: {what}"
+        time.sleep(0.1)
 
 
 class Heated:
