@@ -11,7 +11,7 @@ raises loop.Refused("denied", why) before it changed anything. The answer is JSO
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from collectors.helpers.children.loop import Refused
 from remediations.policy import Policy
@@ -59,7 +59,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {}
 KEEPERS: dict[str, Verb] = {}
 TICKS: dict[str, Tick] = {}
 
-Call = Callable[..., Any]
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def verb(*remedies: str, undoes: bool = False) -> Callable[[Call], Call]:
@@ -104,7 +104,7 @@ def every(seconds: float) -> Callable[[Call], Call]:
     return add
 
 
-def arguments(call: Call) -> dict[str, Any]:
+def arguments(call: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of a verb's arguments on the wire: all but the first."""
     hints = get_type_hints(call)
     hints.pop("return", None)

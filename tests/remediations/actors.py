@@ -122,7 +122,7 @@ class Started:
             self._gone()
 
     def _gone(self) -> None:
-        """Wait until nobody listens any more: what is in a namespace of its own ends a bit later."""
+        """Wait until nobody listens: what is in a namespace of its own ends a bit later."""
         end = time.monotonic() + 10
         while time.monotonic() < end:
             with socket.socket(socket.AF_UNIX) as knock:
