@@ -157,8 +157,13 @@ class Walker:
         return None if shape is Expected and self._past is not None else self._sampler.newest(shape)
 
     def _ages(self) -> dict[str, float]:
-        """Return the age of the oldest thing that each check was shown."""
-        ages = {shape: self._sampler.age_s(shape) or 0.0 for shape in self._sampler.tracks}
+        """Return the age of the oldest thing that each check was shown of the node.
+
+        What is expected of it is no state of its own: a GPU that is missing now is missing now,
+        however long ago it was read how many there should be.
+        """
+        tracks = self._sampler.tracks.keys() - {Expected}
+        ages = {shape: self._sampler.age_s(shape) or 0.0 for shape in tracks}
         return {
             check.name: max((ages.get(need.shape, 0.0) for need in check.needs), default=0.0)
             for check in WALK

@@ -69,6 +69,13 @@ def test_each_check_knows_how_old_is_what_it_saw() -> None:
     )
 
 
+def test_what_is_expected_makes_nothing_old() -> None:
+    """GPUs are counted every 10 s, and a hook that takes what is 60 s old takes their count."""
+    _, last = walks(290.0, Said())[-1]
+
+    assert last.ages_s["gpu.count"] < 60.0
+
+
 def test_each_stage_knows_how_old_is_what_is_usual_in_it() -> None:
     """What is looked at for each walk is at most two periods old; slow sources are left out."""
     _, last = walks(290.0, Said())[-1]
