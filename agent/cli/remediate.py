@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from agent.cli.errors import Mistake
+from agent.cli.language import lang
 from agent.cli.local import SOCKET
 from agent.cli.planned import Asked, Planned, planned
 from remediations.act.hand import SOCKET as ACTOR
@@ -34,6 +35,7 @@ SCHEMA = "gpudiag.plan/1"
 @click.option("--actor", default=ACTOR, hidden=True)
 @click.option("--policy", default=PATH, hidden=True)
 @click.option("--state", "folder", default=FOLDER, hidden=True)
+@lang
 def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES names
     *,
     incident: str | None,

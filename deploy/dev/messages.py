@@ -96,6 +96,8 @@ FORMS = {
 }
 # What stands between sentences and clauses, and a number before what it counts.
 LABELS = (
+    *("Only if", "Risk", "Verified", "Answers", "How often", "Turn on", "would act", "waits"),
+    *("refused", "advised", "observed"),
     *("Causes", "Look first", "What to do", "Never", "Told apart", "Explains", "Checks", "Reads"),
     *("References", "Limits", "Can find", "Set with", "Anchor", "Pattern", "Finds", "Leaves"),
     *("Remedy", "More", "Where", "On", "Told as", "Recovery", "Driver", "Sub-events"),
