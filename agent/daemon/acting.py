@@ -5,13 +5,14 @@ and whenever the actor has one open, an action is finished first.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from agent.bundle import SHAPES, parts
+from agent.daemon.checking import Checking
 from agent.daemon.log import Log
 from agent.daemon.parts import Parts
 from agent.daemon.walker import Walk
@@ -34,9 +35,9 @@ from remediations.plan.scheduler import ours
 from remediations.plan.situation import Acting, situation
 from remediations.policy import PATH, Policy
 
-# A check that is passed over an older observation than the act proves nothing.
-PASSED = ("ok", "not_applicable")
 LEASE_S = 600.0
+# What the fleet or the actor refused is not asked for with each walk.
+AGAIN_S = 300.0
 Newest = Callable[[type[Observation]], Observation | Missing]
 
 
@@ -61,36 +62,6 @@ class Staying(Leases, Protocol):
     async def renew(self, remedy: str) -> None:
         """Have the lease under which the node is out hold for longer; what fails comes again."""
         ...
-
-
-class Checking:
-    """Whether a node passes, by walks over what was looked at after it was first asked.
-
-    It is asked when all steps are done: what was seen before says nothing of them.
-    """
-
-    def __init__(self, clock: Callable[[], float], walk: Callable[[], Walk | None]) -> None:
-        self._clock = clock
-        self._walk = walk
-        self._since: float | None = None
-
-    async def against(self, names: Sequence[str]) -> str | None:
-        """Return what speaks against the node, in words."""
-        if self._since is None:
-            self._since = self._clock()
-        walk = self._walk()
-        if walk is None:
-            return "no walk was made yet"
-        lines = {one.check: one for stage in walk.document.stages for one in stage.checks}
-        for name in names:
-            line = lines.get(name)
-            if line is None:
-                return f"{name} was not run"
-            if walk.ended - walk.ages_s.get(name, 0.0) <= self._since:
-                return f"{name} was not looked at since"
-            if line.verdict not in PASSED:
-                return f"{name} is {line.verdict}: {line.message or 'no word of it'}"
-        return None
 
 
 class Heard(Protocol):
@@ -133,6 +104,7 @@ class Remedying:
         self._since: dict[str, tuple[float, int]] = {}
         self._clear_since: float | None = None
         self._asked_at = float("-inf")
+        self._tried: dict[str, float] = {}
         self._out_under: tuple[str, ...] = ()
         self.now = Acting(rehearsal=rehearsal)
         self.problem: str | None = None
@@ -171,7 +143,8 @@ class Remedying:
             return None
         rests_on = self._situation(self._walk)
         await self._stay_out(rests_on)
-        decided = next((one for one in decide(rests_on) if _acts(one)), None)
+        ready = (one for one in decide(rests_on) if _acts(one) and self._again(one.action))
+        decided = next(ready, None)
         return None if decided is None else await self._act(decided.action, rests_on)
 
     async def _stay_out(self, rests_on: Situation) -> None:
@@ -188,9 +161,14 @@ class Remedying:
         self._log.warning("action", remedy=action.remedy, subject=action.subject)
         remedy = REMEDIES[action.remedy]
         ended = await execute(action, remedy, rests_on.boot_id or "", self._means())
+        self._tried = {action.key: self._node.monotonic() + AGAIN_S}
         said = {"remedy": action.remedy, "outcome": ended.outcome, "said": ended.reason}
         self._log.warning("action_ended", **said)
         return ended
+
+    def _again(self, action: Action) -> bool:
+        """Return whether it may be tried again: a refusal stands for a while."""
+        return self._node.monotonic() >= self._tried.get(action.key, float("-inf"))
 
     async def _look(self) -> dict[str, Any] | None:
         """Ask policy and actor anew; return the actor's state, None where there is none."""

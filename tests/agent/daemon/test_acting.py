@@ -8,7 +8,8 @@ import msgspec
 import pytest
 import structlog
 
-from agent.daemon.acting import Checking, Remedying
+from agent.daemon.acting import Remedying
+from agent.daemon.checking import Checking
 from agent.daemon.walker import Walk
 from collectors.facts.observation import Cause, Missing, Observation
 from diagnostics.document import CheckLine, Document, StageReport

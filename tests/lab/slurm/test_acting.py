@@ -130,6 +130,23 @@ def test_drained_by_another_meanwhile(start: Start, served: Served, cluster: Clu
     )
 
 
+def test_a_refusal_stands_a_while(start: Start, served: Served) -> None:
+    """What was refused is not asked for again with each walk, but after five minutes."""
+    first, second = start("gpu01", served), start("gpu03", served)
+    first.walks(ILL)
+    first.round(ILL)
+    outcomes = []
+    for _ in range(3):
+        second.walks(ILL, times=2)
+        outcomes.append(ended(second.round(ILL)))
+    second.clock.ahead += 300.0
+    second.walks(ILL, times=2)
+    assert ["untouched", "nothing", "nothing", "untouched"] == [
+        *outcomes,
+        ended(second.round(ILL)),
+    ]
+
+
 def test_one_node_of_three(start: Start, served: Served, cluster: Cluster) -> None:
     """Two nodes are ill: the second waits for the first, as the aggregator's budget has it."""
     first, second = start("gpu01", served), start("gpu03", served)
