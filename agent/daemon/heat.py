@@ -76,11 +76,15 @@ class Heat:
             return
         held = await self._held() if mode == "act" else {}
         acting = mode == "act" and held is not None
+        if not acting:
+            # Whom nothing is asked of is told of heat by the checks alone.
+            self.handed_over.clear()
         why = "; ".join(one.says for one in self._causes())
         for name, said in self._samples(held or {}, policy):
             state, order = step(self._states.get(name, State()), said, self._pace)
             self._states[name] = state
-            self._told(name, state, order)
+            if acting:
+                self._told(name, state, order)
             if order.kind != "keep":
                 clocks = _by_clocks((held or {}).get(name), policy)
                 asked = _asked(name, said, order, clocks=clocks)

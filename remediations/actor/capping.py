@@ -61,9 +61,9 @@ class Capping(NamedTuple):
         return lease.HOLD_S * self.factor
 
     def _asked(self, now: Reading, wanted: int) -> Asked:
-        cap, since = (None if self.one is None else self.one.cap), LONG_AGO_S
-        if cap is not None and cap.boot == clock.boot_id():
-            since = clock.up_s() - cap.stepped_at
+        cap = None if self.one is None else self.one.cap
+        stepped = held.stepped(self.state, self.name, clock.boot_id())
+        since = LONG_AGO_S if stepped is None else clock.up_s() - stepped
         return Asked(wanted, now.limit, now.default, now.least, cap, since)
 
     def _set(self, at: Target, wanted: int, limit: int) -> dict[str, Any]:
@@ -108,6 +108,7 @@ def end(state: Path, name: str, one: Held, how: str, because: str) -> str:
     note(state, name, one, f"{how}; {because}")
     rest = {other: cap for other, cap in held.read(state).items() if other != name}
     ended = {"subject": name, "how": how, "because": because, "at": time.time()}
+    ended |= {"stepped_at": one.cap.stepped_at, "boot": one.cap.boot}
     held.write(state, rest, ended)
     return how
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from remediations.heat.lease import MOST_KEPT, Cap
 
 NAME = "caps.json"
-MOST_ENDED = 16
+MOST_ENDED = MOST_KEPT
 MOST_BYTES = 1 << 20
 
 
@@ -66,6 +66,19 @@ def write(folder: Path, caps: Caps, ended: Mapping[str, Any] | None = None) -> N
     }
     _replace(folder / NAME, {"held": known, "ended": past}, 0o600)
     _replace(_public(folder) / NAME, _shown(caps, past), 0o644)
+
+
+def stepped(folder: Path, name: str, boot: str) -> float | None:
+    """Return when this was lowered last in this boot, by a cap that is on or has ended."""
+    one = read(folder).get(name)
+    if one is not None and one.cap.boot == boot:
+        return one.cap.stepped_at
+    times = [
+        float(past["stepped_at"])
+        for past in _ended(folder)
+        if past.get("subject") == name and past.get("boot") == boot and "stepped_at" in past
+    ]
+    return max(times, default=None)
 
 
 def _beside(one: Held) -> dict[str, Any]:

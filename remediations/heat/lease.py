@@ -69,7 +69,10 @@ def foreign(limit: int, default: int, cap: Cap | None) -> bool:
 
 
 class Asked(NamedTuple):
-    """A limit that is asked for, beside what holds now."""
+    """A limit that is asked for, beside what holds now.
+
+    `since_step_s` is how long ago it was lowered last, by a cap that has ended since as well.
+    """
 
     wanted: int
     limit: int
@@ -97,7 +100,7 @@ def _too_fast(asked: Asked, hold_s: float) -> str | None:
     wanted, limit = asked.wanted, asked.limit
     if limit - wanted > step(asked.default):
         return f"{limit} to {wanted} is more than one step of {step(asked.default)}"
-    if asked.cap is not None and asked.since_step_s < hold_s:
+    if asked.since_step_s < hold_s:
         return f"the last step was {asked.since_step_s:.0f} s ago, one in {hold_s:.0f} s is allowed"
     return None
 

@@ -172,6 +172,15 @@ async def test_not_in_act(policy: str | None) -> None:
     assert "heat_advised" in room.events()
 
 
+async def test_nobody_is_called_where_nothing_is_done() -> None:
+    """Where heat is only advised, a hot GPU under another's limit is left to the checks."""
+    room = Room(None)
+    room.margin, room.limit = -5, 500_000
+    await room.looks(30)
+
+    assert ({}, False) == (room.heat.handed_over, "heat_needs_person" in room.events())
+
+
 async def test_observed() -> None:
     """In observe nothing is even said."""
     room = Room('[mode]\n"gpu.power_cap" = "observe"\n')

@@ -1,12 +1,17 @@
 """Caps on simulated GPUs: lent, renewed, lifted, and another's limit left alone."""
 
+import itertools
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from collectors.gpu.simulator import library
 from collectors.gpu.simulator.plan import plan
@@ -428,3 +433,33 @@ def test_clocks_are_not_locked_unasked(node: Node) -> None:
     """Without the site's word no clock is locked."""
     with pytest.raises(Refused, match="does not let clocks be locked"):
         caps.cap_clocks(node.kept, GPU, 1782, WHY)
+
+
+WANTED = st.sampled_from([420, 490, 560, 630, 700]) | st.integers(-1, 900)
+ASKED = st.tuples(WANTED, st.sampled_from([0.0, 10.0, 299.0, 300.0, 500.0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(asked=st.lists(ASKED, max_size=25))
+def test_a_captured_agent(asked: list[tuple[int, float]]) -> None:
+    """Whatever is asked for, no limit is below the floor, above what was, or lowered too fast."""
+    before = pynvml.nvmlLib, pynvml._nvmlLib_refcount
+    limits, falls = [700], [-1e9]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.delenv("RUNTIME_DIRECTORY", raising=False)
+        node = Node(Path(folder), patched)
+        for watts, gap in asked:
+            node.up_s += gap
+            with suppress(Refused):
+                node.cap(watts)
+            limits.append(node.watts())
+            if limits[-1] < limits[-2]:
+                falls.append(node.up_s)
+        node.tick(2000.0)
+        ended = node.watts()
+    pynvml.nvmlLib, pynvml._nvmlLib_refcount = before
+    pynvml._nvmlGetFunctionPointer_cache.clear()
+
+    assert (420 <= min(limits), max(limits), ended) == (True, 700, 700)
+    assert all(was - now <= 70 for was, now in itertools.pairwise(limits))
+    assert all(b - a >= 300.0 for a, b in itertools.pairwise(falls))
