@@ -5,6 +5,7 @@ journal; each verb is then refused unless its action is open, in time, and of a 
 it. What a caller says is checked and kept, and never believed where the node can be asked.
 """
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -113,7 +114,7 @@ class Gate:
             row = ROWS[remedy]
             seconds = max(1.0, min(float(deadline_s), row.deadline_s))
             line = {"kind": "begin", "id": clock.token(), **said, "deadline_s": seconds}
-            self._journal.write(line | {"plan": plan, "uid": self._uid, **clock.stamp()})
+            self._write(line | {"plan": plan, "uid": self._uid, **clock.stamp()})
         return {"id": line["id"], "deadline_s": seconds}
 
     def attend(self) -> Line:
@@ -135,7 +136,7 @@ class Gate:
             if outcome != "handed_over":
                 _settled(self._open(id))
             line = {"kind": "end", "id": id, "outcome": outcome, "said": said}
-            self._journal.write(line | clock.stamp())
+            self._write(line | clock.stamp())
         return {"outcome": outcome}
 
     def settle(self, id: str, n: int, ok: bool, said: str) -> Line:  # noqa: A002, FBT001 - the wire's words
@@ -239,13 +240,20 @@ class Gate:
             raise Refused("denied", "the action is over its deadline: undo it or end it")
         return self._allowed(acted.begin["remedy"])
 
+    def _write(self, line: Line) -> None:
+        """Have it on the disk, and in the unit's log for whoever reads that."""
+        self._journal.write(line)
+        what = line.get("remedy") or line.get("verb") or line.get("outcome") or line.get("ok")
+        said = str(line.get("said") or line.get("subject") or "")
+        sys.stderr.write(f"{line['kind']} {line['id']} uid={self._uid} {what} {said:.200}\n")
+
     def _intend(self, id: str, n: int, verb: str, args: Mapping[str, Any]) -> None:  # noqa: A002 - the wire's word
         line = {"kind": "intent", "id": id, "n": n, "verb": verb, "args": dict(args)}
-        self._journal.write(line | clock.stamp())
+        self._write(line | clock.stamp())
 
     def _outcome(self, id: str, n: int, *, ok: bool, said: str, unsure: bool = False) -> None:  # noqa: A002 - the wire's word
         line = {"kind": "outcome", "id": id, "n": n, "ok": ok, "said": said[:MOST_TEXT]}
-        self._journal.write(line | clock.stamp() | ({"unsure": True} if unsure else {}))
+        self._write(line | clock.stamp() | ({"unsure": True} if unsure else {}))
 
 
 class _Typed:

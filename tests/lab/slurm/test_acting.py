@@ -10,7 +10,7 @@ from remediations.act.means import Ended
 from remediations.plan.actions import Fleet
 from tests.e2e.aggregators import Served, aggregator
 from tests.lab.slurm.acting import Acted, path_of
-from tests.lab.slurm.cluster import Cluster
+from tests.lab.slurm.cluster import Cluster, until
 
 pytestmark = [
     pytest.mark.root,
@@ -236,3 +236,16 @@ def test_actor_killed_between(start: Start, served: Served, cluster: Cluster) ->
         len(ends),
         '"outcome":"done"' in ends[0],
     )
+
+
+def test_a_busy_node_is_waited_for(start: Start, served: Served, cluster: Cluster) -> None:
+    """A job runs: the drain lets no other come, and the job goes on to its own end."""
+    node = start(NODE, served)
+    cluster.client("sbatch", "-w", NODE, "-o", "/dev/null", "--wrap", "sleep 120")
+    until("a job on the node", lambda: cluster.states()[NODE].startswith(("mixed", "alloc")))
+    node.walks(ILL, jobs=("1",))
+    drained = ended(node.round(ILL))
+    while_it_runs = (cluster.states()[NODE], cluster.queue())
+    cluster.client("scancel", "--user=root")
+    until("the end of the job", lambda: cluster.states()[NODE] == "drained")
+    assert ("done", ("draining", ["RUNNING None"])) == (drained, while_it_runs)
