@@ -116,7 +116,9 @@ def lift(state: Path, names: list[str] | None, because: str) -> dict[str, str]:
     """Lift these caps, or all; return how each ended. What cannot be lifted is tried again."""
     ended = {}
     with _alone(state):
-        for name in list(held.read(state)) if names is None else names:
+        wanted = held.read(state) if names is None else names
+        # The BMC's first: a driver that hangs would hold them up.
+        for name in sorted(wanted, key=lambda name: name not in limits.BY_NODE):
             one = held.read(state).get(name)
             if one is None or (names is not None and _renewed(one)):
                 continue
