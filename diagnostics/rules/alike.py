@@ -14,10 +14,9 @@ from diagnostics.rules.digits import DIGIT, asked
 from diagnostics.rules.knowledge import Plan
 from diagnostics.rules.rule import Rule, filled
 from diagnostics.rules.search import Counting
+from diagnostics.series.forms.number import ZEROS
 from diagnostics.series.waiting import Lines, Sort
 
-# Digits are all alike; what they make a line count for is looked up by those that tell.
-ZEROS = bytes.maketrans(b"123456789", b"000000000")
 MOST_SHAPES = 8_192
 LONGEST = 1_000
 MOST_SPANS = 64

@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
-from diagnostics.rules.alike import ZEROS, Drawn, Shapes, Tally
+from diagnostics.rules.alike import Drawn, Shapes, Tally
 from diagnostics.rules.dense import Kind, kinds
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
@@ -17,6 +17,7 @@ from diagnostics.rules.stamp import STAMP
 from diagnostics.rules.text import Text, line_ends, split, text_of
 from diagnostics.rules.when import When, when
 from diagnostics.series.curve import Drawing
+from diagnostics.series.forms.number import ZEROS
 from diagnostics.series.waiting import LONGEST, Lines, Sort
 
 # Texts that came lately, with what they count for: a line that repeats is not searched again.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from diagnostics.rules.line import decoded
+from diagnostics.series.forms.number import ZEROS
 from diagnostics.series.lines import numbers
 
 # Of a number line no more than this is kept; the longest of DeepSpeed's has 1,500.
@@ -14,7 +15,6 @@ LONGEST = 2_000
 # Megatron has 'skipped iterations:   0' in each line.
 SKIPS, SKIPS_NONE = b"skipped iterations", b"skipped iterations:   0"
 # Lines that differ in digits alone have a finite loss or none of them has, unless as 1e999.
-ZEROS = bytes.maketrans(b"123456789", b"000000000")
 EXPONENTS = (b"e000", b"e+000", b"E000", b"E+000")
 MOST_SHAPES = 8_192
 

@@ -5,7 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnostics.series.waiting import LONGEST, ZEROS, Lines, Unread
+from diagnostics.series.forms.number import ZEROS
+from diagnostics.series.waiting import LONGEST, Lines, Unread
 
 LINES = st.lists(
     st.sampled_from(
