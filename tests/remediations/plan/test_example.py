@@ -1,8 +1,9 @@
 """deploy/acting.toml, the example: as shipped nothing acts, and each of its lines is right."""
 
+from dataclasses import fields
 from pathlib import Path
 
-from remediations.policy import PROVED, Policy, parse
+from remediations.policy import PROVED, Heat, Policy, parse
 
 FILE = Path(__file__).parents[3] / "deploy" / "acting.toml"
 
@@ -22,3 +23,13 @@ def test_each_line_that_turns_one_on_is_right() -> None:
         len(read.mode),
         list(read.mode),
     )
+
+
+def test_each_line_of_heat_is_right() -> None:
+    """Uncommented, they are all the keys that the table of heat has."""
+    table = FILE.read_text().partition("[heat]\n")[2].splitlines()
+    lines = [line.removeprefix("# ") for line in table if " = " in line]
+    read = parse("\n".join(["[heat]", *lines])).heat
+
+    assert {field.name for field in fields(Heat)} == {line.partition(" ")[0] for line in lines}
+    assert all(getattr(read, field.name) for field in fields(Heat))
