@@ -164,6 +164,8 @@ class Remedying:
         self._tried = {action.key: self._node.monotonic() + AGAIN_S}
         said = {"remedy": action.remedy, "outcome": ended.outcome, "said": ended.reason}
         self._log.warning("action_ended", **said)
+        # What was walked over meanwhile is the node half way.
+        self._walked.clear()
         return ended
 
     def _again(self, action: Action) -> bool:

@@ -24,7 +24,7 @@ from remediations.policy import PATH, Policy
 PRODUCT = "gpudiag actor 0.1.0"
 MOST_STEPS = 24
 MOST_TEXT = 500
-MOST_PLAN = 4000
+MOST_PLAN = 8000
 OUTCOMES = ("done", "failed", "rolled_back", "handed_over")
 CAP = "gpu.power_cap"
 TAKEN = ("gpu", "node")
