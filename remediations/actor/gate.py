@@ -19,11 +19,11 @@ from remediations.actor.duties import duties
 from remediations.actor.journal import Acted, Journal, Line
 from remediations.actor.registry import KEEPERS, QUESTIONS, VERBS, Kept, Turn, Verb, arguments
 from remediations.actor.rows import ROWS
+from remediations.actor.typed import MOST_TEXT, plain, typed
 from remediations.policy import PATH, Policy
 
 PRODUCT = "gpudiag actor 0.1.0"
 MOST_STEPS = 24
-MOST_TEXT = 500
 MOST_PLAN = 8000
 OUTCOMES = ("done", "failed", "rolled_back", "handed_over")
 CAP = "gpu.power_cap"
@@ -60,8 +60,8 @@ class Gate:
         hints = {name: arguments(call) for name, call in QUESTIONS.items()}
         hints |= {name: arguments(verb.call) for name, verb in KEEPERS.items()}
         hints |= {name: {"id": str} | arguments(verb.call) for name, verb in VERBS.items()}
-        typed = {name: _Typed(call, hints[name]) for name, call in (asked | kept | steps).items()}
-        return {**own, **{name: call.verb() for name, call in typed.items()}}
+        every = asked | kept | steps
+        return {**own, **{name: typed(call, hints[name]) for name, call in every.items()}}
 
     def state(self) -> Line:
         """Return what is allowed, what is open, and what was done in seven days."""
@@ -99,8 +99,8 @@ class Gate:
         """
         said = {"key": key, "remedy": remedy, "subject": subject, "serial": serial, "fault": fault}
         said |= {"signature": signature, "boot_id": boot_id, "lease": lease}
-        _plain(said)
-        _plain({"plan": plan}, MOST_PLAN)
+        plain(said)
+        plain({"plan": plan}, MOST_PLAN)
         self._allowed(remedy)
         if boot_id != clock.boot_id():
             raise Refused("denied", "the boot id is not this boot's: look again, then ask again")
@@ -129,7 +129,7 @@ class Gate:
 
     def end(self, id: str, outcome: str, said: str) -> Line:  # noqa: A002 - the wire's word
         """Close an action: done, failed, rolled_back, or handed_over to a person."""
-        _plain({"said": said})
+        plain({"said": said})
         if outcome not in OUTCOMES:
             raise Refused("denied", f"an outcome is one of {', '.join(OUTCOMES)}")
         with self._turn(self._open(id)):
@@ -141,7 +141,7 @@ class Gate:
 
     def settle(self, id: str, n: int, ok: bool, said: str) -> Line:  # noqa: A002, FBT001 - the wire's words
         """Write the outcome of a step whose own was lost, after the node was asked for it."""
-        _plain({"said": said})
+        plain({"said": said})
         with self._turn(self._open(id)):
             acted = self._open(id)
             if all(step.n != n or step.outcome is not None for step in acted.steps):
@@ -155,7 +155,7 @@ class Gate:
         The API server of Kubernetes is asked by the agent, which has an account there; root is of
         no use for it. `settle` writes the outcome.
         """
-        _plain({"verb": verb, "args": args})
+        plain({"verb": verb, "args": args})
         acted = self._open(id)
         if not verb.startswith("kubernetes_") or not acted.begin["remedy"].startswith("kubernetes"):
             raise Refused("denied", f"{verb:.80} is not done by the caller")
@@ -256,24 +256,6 @@ class Gate:
         self._write(line | clock.stamp() | ({"unsure": True} if unsure else {}))
 
 
-class _Typed:
-    """A verb with the signature that the loop checks arguments against."""
-
-    def __init__(self, call: Callable[..., Any], hints: Mapping[str, Any]) -> None:
-        self._call = call
-        self._hints = dict(hints)
-
-    def verb(self) -> Callable[..., Any]:
-        def asked(**args: Any) -> Any:  # noqa: ANN401 - JSON
-            if missing := sorted(self._hints.keys() - args.keys()):
-                raise Refused("denied", f"{', '.join(missing)} must be given")
-            _plain({name: value for name, value in args.items() if isinstance(value, str)})
-            return self._call(**args)
-
-        asked.__annotations__ = dict(self._hints)
-        return asked
-
-
 def _left_s(acted: Acted) -> float:
     return float(acted.begin["deadline_s"]) - clock.since(acted.begin)
 
@@ -282,9 +264,3 @@ def _settled(acted: Acted) -> None:
     for step in acted.steps:
         if step.outcome is None or step.outcome.get("unsure"):
             raise Refused("denied", f"step {step.n} ({step.verb}) has no outcome: settle it first")
-
-
-def _plain(texts: Mapping[str, str], most: int = MOST_TEXT) -> None:
-    for name, text in texts.items():
-        if len(text) > most or not text.isprintable():
-            raise Refused("denied", f"{name} must be one line of at most {most} characters")

@@ -43,6 +43,13 @@ def take(turn: Turn, name: str) -> str:
 
 
 @question
+def many(state: Path, names: list[str]) -> int:
+    """Return how many they are."""
+    del state
+    return len(names)
+
+
+@question
 def is_taken(state: Path, name: str) -> bool:
     """Return whether the file is gone."""
     return not is_put(state, name)

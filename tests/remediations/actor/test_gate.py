@@ -204,3 +204,20 @@ def test_what_is_kept_is_proved_too(start_actor: Start) -> None:
         advised.partition(", in ")[0],
         unproved.partition(",")[0],
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["a", "b\nc"], "names must be one line of at most 500 characters"),
+        (["a"] * 65, "names must be at most 64 items"),
+        (["a", 1], "names=['a', 1] is no argument of this verb"),
+    ],
+)
+def test_lists_are_bounded(start_actor: Start, names: list[Any], reason: str) -> None:
+    """What stands in a list is held to what stands alone."""
+    actor = start_actor("slurm.drain")
+    assert (Done(2), reason) == (
+        actor.ask("many", names=["a", "b"]),
+        why(actor, "many", names=names),
+    )
