@@ -9,6 +9,7 @@ A last line that a crash tore is passed over, and the next begins on a line of i
 writes here; an older journal is kept as `journal.1.jsonl`, so that the counts outlive a rotation.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -67,7 +68,9 @@ class Journal:
         with self.locked("write"):
             handle = os.open(self.path, FLAGS, 0o600)
             try:
-                os.write(handle, (b"" if _whole(handle) else b"\n") + text)
+                whole = (b"" if _whole(handle) else b"\n") + text
+                if os.write(handle, whole) != len(whole):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
                 os.fsync(handle)
             finally:
                 os.close(handle)

@@ -1,10 +1,11 @@
 """The gate of a real actor: what it opens, what it refuses, and what it writes down."""
 
 import asyncio
+import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, run
 from typing import Any
 
 import pytest
@@ -221,3 +222,29 @@ def test_lists_are_bounded(start_actor: Start, names: list[Any], reason: str) ->
         actor.ask("many", names=["a", "b"]),
         why(actor, "many", names=names),
     )
+
+
+def test_a_full_disk_lets_nothing_act(tmp_path: Path) -> None:
+    """What cannot be written down is not done; with room again it is, and nothing is lost."""
+    actor = Started(tmp_path, "slurm.drain")
+    actor.state.mkdir()
+    run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", actor.state], check=True)
+    try:
+        actor.start()
+        action = begun(actor)
+        full = actor.state / "full"
+        with contextlib.suppress(OSError), full.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        # The last page of the journal has room yet for a line or two.
+        refused = [actor.ask("put", id=action, name=f"a{n}" + "x" * 400) for n in range(12)]
+        did = len(actor.done())
+        done = sum(isinstance(one, Done) for one in refused)
+        full.unlink()
+        state = actor.ask("state")
+        assert isinstance(state, Done)
+        written = [step["outcome"] for step in state.value["open"][0]["steps"]]
+    finally:
+        actor.kill()
+        run(["umount", actor.state], check=True)
+    assert (True, True) == (isinstance(refused[-1], Objection), done <= did <= len(written))
