@@ -6,6 +6,8 @@ The agent reads it to decide and the actor to enforce, so nothing but the standa
 import dataclasses
 import tomllib
 from collections.abc import Mapping
+from math import isfinite
+from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 PATH = "/etc/gpudiag/acting.toml"
@@ -45,7 +47,8 @@ class Heat:
 
     `dcmi` or `redfish` let the BMC's own power limit be used as well. `redfish_credentials` is the
     path of a root-owned file that holds `user:password`, `redfish_sha256` the fingerprint of the
-    BMC's certificate.
+    BMC's certificate. `standing_limit_w` is the limit that the site itself keeps on every GPU, or on
+    those of each model by the driver's name of it.
     """
 
     dcmi: bool = False
@@ -54,6 +57,13 @@ class Heat:
     redfish_credentials: str = ""
     redfish_sha256: str = ""
     locked_clocks: bool = False
+    standing_limit_w: float | Mapping[str, float] = 0.0
+
+    def standing_mw(self, model: str | None) -> int | None:
+        """Return the limit that the site keeps on GPUs of this model; None where it keeps none."""
+        said = self.standing_limit_w
+        watts = said.get(model or "", 0.0) if isinstance(said, Mapping) else said
+        return round(watts * 1000) if watts > 0 else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +97,8 @@ class Policy:
 
 
 TABLES: Mapping[str, type] = {"heat": Heat, "kubernetes": Kubernetes}
+# Of a key that takes more than one kind of value.
+KINDS = {"standing_limit_w": "number of watts, nor a table of them by model"}
 KEYS = ("users", "allow_unproved", "mode", *TABLES)
 
 
@@ -155,14 +167,19 @@ def _table(said: Mapping[str, Any], name: str, path: str) -> dict[str, Any]:
     _known(table, tuple(hints), path, f"{name}.")
     for key, value in table.items():
         if not _fits(value, hints[key]):
-            kind = getattr(hints[key], "__name__", str(hints[key]))
+            kind = KINDS.get(key) or getattr(hints[key], "__name__", str(hints[key]))
             raise PolicyError(f"{path}: {name}.{key}: not a {kind}: {value!r:.40}", "correct it")
     return {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}
 
 
 def _fits(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type expression
+    if isinstance(hint, UnionType):
+        return any(_fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is Mapping:
+        of = get_args(hint)[1]
+        return isinstance(value, dict) and all(_fits(one, of) for one in value.values())
     if get_origin(hint) is tuple:
         return isinstance(value, list) and all(_fits(one, get_args(hint)[0]) for one in value)
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
     return type(value) is hint

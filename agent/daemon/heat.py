@@ -126,7 +126,14 @@ class Heat:
         gpus = {} if isinstance(health, Missing) else {g.pci: g for g in health.answering()}
         caps = {name: one.cap for name, one in held.items()}
         told = {
-            pci: seen.of_gpu(now, gpu, caps.get(pci), bmc, supply_lost=lost)
+            pci: seen.of_gpu(
+                now,
+                gpu,
+                caps.get(pci),
+                bmc,
+                supply_lost=lost,
+                standing=policy.heat.standing_mw(gpu.name),
+            )
             for pci, gpu in gpus.items()
             if pci is not None
         }

@@ -162,7 +162,9 @@ def put_back(state: Path) -> dict[str, str]:
         for name, one in held.read(state).items():
             try:
                 with limits.opened(name, one, {}) as at:
-                    if lease.ending(one.cap, at.read().limit) == "gone":
+                    # No function of NVML tells a lock of clocks: after a reset there is none.
+                    lost = one.way == limits.CLOCKS
+                    if lost or lease.ending(one.cap, at.read().limit) == "gone":
                         done[name] = f"set to {at.put(one.cap.limit)} {at.unit} again"
             except (Refused, Gone) as no:
                 done[name] = f"not set again: {no}"
@@ -183,7 +185,7 @@ def _change(kept: Kept, name: str, wanted: int, why: str, way: Mapping[str, str]
             raise Refused("denied", f"{len(known)} caps are on, more than a node has GPUs")
         cap = capping.Capping(kept.state, name, one, why, way, factor)
         try:
-            with limits.opened(name, one, way) as at:
+            with limits.opened(name, one, way, kept.policy.heat) as at:
                 return cap.change(at, wanted)
         except Gone as gone:
             if one is not None:

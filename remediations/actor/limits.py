@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from remediations.actor import power
 from remediations.actor.dcmi import Dcmi
@@ -9,12 +10,13 @@ from remediations.actor.held import Held
 from remediations.actor.redfish import Redfish
 from remediations.actor.registry import Refused
 from remediations.actor.target import Target
-from remediations.policy import Policy
+from remediations.policy import Heat, Policy
 
 DCMI, REDFISH = "dcmi", "redfish"
 BY_NODE = (DCMI, REDFISH)
 # By what a GPU is held down, where it is not by its power limit.
 CLOCKS = {"by": "clocks"}
+NOTHING_SAID = Heat()
 
 
 def of_node(policy: Policy) -> tuple[str, Mapping[str, str]]:
@@ -30,7 +32,9 @@ def of_node(policy: Policy) -> tuple[str, Mapping[str, str]]:
     )
 
 
-def opened(name: str, one: Held | None, way: Mapping[str, str]) -> AbstractContextManager[Target]:
+def opened(
+    name: str, one: Held | None, way: Mapping[str, str], heat: Heat = NOTHING_SAID
+) -> AbstractContextManager[Target]:
     """Return the limit that the cap called *name* is set on; *one* is the cap that is on.
 
     What is on is lifted by the way that it was set, whatever the policy says by then.
@@ -41,5 +45,6 @@ def opened(name: str, one: Held | None, way: Mapping[str, str]) -> AbstractConte
     if name == REDFISH:
         return nullcontext(Redfish(way if one is None else one.way, base))
     if (way if one is None else one.way) == CLOCKS:
-        return power.opened(name, power.GpuClocks, None if one is None else one.cap.limit)
-    return power.opened(name)
+        held = None if one is None else one.cap.limit
+        return power.opened(name, partial(power.GpuClocks, held=held))
+    return power.opened(name, partial(power.GpuLimit, standing=heat.standing_mw))

@@ -9,29 +9,34 @@ import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 from collectors.helpers.children import nvml_calls
 from remediations.actor.registry import Refused
 from remediations.actor.target import Gone, Reading, Target
+from remediations.heat import lease
 
 # The lower end of a lock of clocks: what every data centre GPU can idle at.
 LOWEST_MHZ = 210
+# What a site keeps on a model of GPU, in mW.
+Standing = Callable[[str | None], int | None]
 # nvml.h: no such device, and a GPU that fell off the bus. Its limit went with it.
 NOT_FOUND, LOST = 6, 15
 
 
 class GpuLimit:
-    """The limit of the GPU at one PCI address, in mW."""
+    """The limit of the GPU at one PCI address, in mW; *standing* is its site's, by its model."""
 
     unit = "mW"
 
-    def __init__(self, pci: str, handle: Any) -> None:  # noqa: ANN401 - a handle of NVML
+    def __init__(self, pci: str, handle: Any, standing: Standing) -> None:  # noqa: ANN401 - a handle of NVML
         self._pci = pci
         self._handle = handle
+        self._standing = standing
 
     def read(self) -> Reading:
-        """Return the limit in force, the default and the least that can be set."""
+        """Return the limit in force, what it is where nobody caps, and the least there can be."""
         with _told(self._pci, "tells its power limit"):
             limit = pynvml.nvmlDeviceGetPowerManagementLimit(self._handle)
             default = pynvml.nvmlDeviceGetPowerManagementDefaultLimit(self._handle)
             least, _ = pynvml.nvmlDeviceGetPowerManagementLimitConstraints(self._handle)
-        return Reading(limit, default, least)
+            model = nvml_calls.text(pynvml.nvmlDeviceGetName(self._handle))
+        return Reading(limit, lease.base(default, least, self._standing(model)), least)
 
     def put(self, limit: int) -> int:
         """Set the limit; return what the driver says it is then."""
@@ -78,24 +83,15 @@ class GpuClocks:
             pynvml.nvmlDeviceResetGpuLockedClocks(self._handle)
 
 
-def by_limit(pci: str, handle: Any, held: int | None) -> Target:  # noqa: ANN401 - a handle of NVML
-    """Return the power limit."""
-    del held
-    return GpuLimit(pci, handle)
-
-
-Make = Callable[[str, Any, int | None], Target]
-
-
 @contextmanager
-def opened(pci: str, make: Make = by_limit, held: int | None = None) -> Iterator[Target]:
+def opened(pci: str, make: Callable[[str, Any], Target]) -> Iterator[Target]:
     """Open the driver for one GPU; Gone where it is not there any more."""
     with _told(pci, "can be asked: the driver's library starts"):
         pynvml.nvmlInitWithFlags(0)
     try:
         with _told(pci, "is there"):
             _, handle = nvml_calls.handle(0, pci)
-        yield make(pci, handle, held)
+        yield make(pci, handle)
     finally:
         pynvml.nvmlShutdown()
 

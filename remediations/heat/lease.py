@@ -41,6 +41,14 @@ class Cap(NamedTuple):
         return left if boot == self.boot and left <= LEASE_S else 0.0
 
 
+def base(default: int, least: int, standing: int | None) -> int:
+    """Return the limit of a GPU that nobody holds down: the default, or a lower one of the site's.
+
+    One that the GPU cannot have, or that is above its default, is none.
+    """
+    return standing if standing is not None and least <= standing < default else default
+
+
 def floor(least: int, default: int) -> int:
     """Return what a limit never goes below: what the hardware allows, or 60 % of the default."""
     return max(least, -(-default * 6 // 10))

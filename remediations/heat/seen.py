@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from collectors.gpu.health import GpuReading
-from collectors.gpu.health_parts import Heat
-from remediations.heat import causes
+from collectors.gpu.health_parts import Heat, Power
+from remediations.heat import causes, lease
 from remediations.heat.throttle import Bmc, Held, Seen
 
 # Outside of these a margin is no measurement.
@@ -35,14 +35,29 @@ def slowed_ns(gpu: GpuReading) -> int | None:
     return sum(told) if told else None
 
 
-def of_gpu(at_s: float, gpu: GpuReading, held: Held | None, bmc: Bmc, *, supply_lost: bool) -> Seen:
-    """Return what is known of one GPU."""
+def base_mw(power: Power, standing: int | None) -> int | None:
+    """Return the limit that the GPU has where nobody holds it down."""
+    if power.default_limit_mw is None or power.min_limit_mw is None:
+        return power.default_limit_mw
+    return lease.base(power.default_limit_mw, power.min_limit_mw, standing)
+
+
+def of_gpu(  # noqa: PLR0913 - one fact each
+    at_s: float,
+    gpu: GpuReading,
+    held: Held | None,
+    bmc: Bmc,
+    *,
+    supply_lost: bool,
+    standing: int | None = None,
+) -> Seen:
+    """Return what is known of one GPU; *standing* is the limit in mW that its site keeps on it."""
     return Seen(
         at_s=at_s,
         margin_c=margin_c(gpu.heat),
         slowed_ns=slowed_ns(gpu),
         limit=gpu.power.limit_mw,
-        default=gpu.power.default_limit_mw,
+        default=base_mw(gpu.power, standing),
         least=gpu.power.min_limit_mw,
         held=held,
         bmc=bmc,

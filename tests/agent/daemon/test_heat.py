@@ -57,7 +57,8 @@ class Room(Still):
         power = Power(limit_mw=self.limit, default_limit_mw=700_000, min_limit_mw=200_000)
         clocks = Clocks(max_graphics_mhz=1980)
         heat = Degrees(margin_c=self.margin)
-        gpu = GpuReading(index=0, pci=GPU, heat=heat, power=power, clocks=clocks)
+        name = "NVIDIA H100 80GB HBM3"
+        gpu = GpuReading(index=0, pci=GPU, name=name, heat=heat, power=power, clocks=clocks)
         return GpuHealth(gpus=(gpu,))
 
     def cap(self, name: str, limit: int) -> None:
@@ -170,6 +171,20 @@ async def test_not_in_act(policy: str | None) -> None:
 
     assert [] == room.asked
     assert "heat_advised" in room.events()
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(600_000, [540_000, 480_000, 420_000, 360_000]), (700_000, [])]
+)
+async def test_under_a_standing_limit(limit: int, expected: list[int]) -> None:
+    """A GPU at its site's limit is stepped down from that; one that is above it is a person's."""
+    room = Room(f"{ACT}[heat.standing_limit_w]\n'NVIDIA H100 80GB HBM3' = 600\n")
+    room.margin, room.limit = -5, limit
+    await room.looks(60)
+    asked = [args["limit_mw"] for verb, args in room.asked if verb == "cap_gpu"]
+
+    person = "floor" if expected else "foreign"
+    assert (expected, person) == (asked, room.heat.handed_over[GPU].phase)
 
 
 async def test_nobody_is_called_where_nothing_is_done() -> None:

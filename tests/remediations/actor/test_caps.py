@@ -224,6 +224,59 @@ def test_anothers_limit_is_respected(node: Node) -> None:
     assert ([why, why], 500) == (said, node.watts())
 
 
+STANDING = f"{ALLOWED}[heat]\nstanding_limit_w = 600\n"
+
+
+def test_under_a_standing_limit(node: Node) -> None:
+    """Steps, floor and what is put back follow from the limit that the site keeps."""
+    node.policy = parse(STANDING)
+    node.another_sets(600)
+    said = [node.refused(539)]
+    for watts in (540, 480, 420, 360):
+        node.cap(watts)
+        node.up_s += 300.0
+    said += [node.refused(359), node.refused(601)]
+    ended = node.cap(600)["ended"]
+
+    expected = [
+        "600000 to 539000 is more than one step of 60000",
+        "359000 is below the floor of 360000",
+        "601000 is above 600000, which was in force before",
+    ]
+    assert (expected, "restored to 600000 mW", 600) == (said, ended, node.watts())
+
+
+def test_lifted_to_the_standing_limit(node: Node) -> None:
+    """What nobody renews goes back to the site's limit, though its file is gone by then."""
+    node.policy = parse(STANDING)
+    node.another_sets(600)
+    node.cap(540)
+    caps.caps_tick(node.state, None)
+
+    assert (600, []) == (node.watts(), node.names())
+
+
+def test_a_gpu_without_its_standing_limit(node: Node) -> None:
+    """Where the site keeps 600 W, the default of 700 W is another's limit, and is left."""
+    node.policy = parse(STANDING)
+
+    assert ("another's limit of 700000 is in force, and is left as it is", 700) == (
+        node.refused(630),
+        node.watts(),
+    )
+
+
+def test_after_a_reset_under_a_standing_limit(node: Node) -> None:
+    """The reset puts the site's limit back first, and then our cap."""
+    node.policy = parse(STANDING)
+    node.another_sets(600)
+    node.cap(540)
+    node.another_sets(600)
+    done = caps.put_back(node.state)
+
+    assert ({GPU: "set to 540000 mW again"}, 540) == (done, node.watts())
+
+
 @pytest.mark.parametrize("watts", [500, 650])
 def test_another_sets_it_meanwhile(node: Node, watts: int) -> None:
     """A limit that is no longer ours at the end is left, and that is said."""

@@ -39,6 +39,15 @@ def test_what_may_be_set(said: dict[str, object], why: str | None) -> None:
     assert why == got or (why is not None and got is not None and got.startswith(why))
 
 
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [(None, 700), (600, 600), (200, 200), (199, 700), (700, 700), (800, 700)],
+)
+def test_what_holds_where_nobody_caps(standing: int | None, expected: int) -> None:
+    """The site's limit where it is below the default and the GPU can have it."""
+    assert expected == lease.base(700, 200, standing)
+
+
 def test_how_it_ends() -> None:
     """What is ours is put back, what was before is done, and another's is left."""
     under_way = CAP._replace(ours=(630, 560))

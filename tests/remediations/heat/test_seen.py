@@ -47,6 +47,16 @@ def test_a_gpu() -> None:
     )
 
 
+@pytest.mark.parametrize(("least", "expected"), [(200_000, 600_000), (None, 700_000)])
+def test_a_limit_that_the_site_keeps(least: int | None, expected: int) -> None:
+    """It takes the place of the default where the driver tells what the GPU can have."""
+    power = Power(limit_mw=600_000, default_limit_mw=700_000, min_limit_mw=least)
+    gpu = GpuReading(index=0, power=power)
+    told = seen.of_gpu(9.0, gpu, None, "none", supply_lost=False, standing=600_000)
+
+    assert expected == told.default
+
+
 def test_the_node_is_its_hottest_gpu() -> None:
     """The smallest margin counts, and where one GPU says nothing none does."""
     gpus = [

@@ -35,6 +35,23 @@ def test_every_key_is_read() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("", [None, None]),
+        ("standing_limit_w = 600", [600_000, 600_000]),
+        ("standing_limit_w = 0", [None, None]),
+        ('standing_limit_w = {"NVIDIA H100 80GB HBM3" = 612.5}', [612_500, None]),
+    ],
+)
+def test_the_limit_that_a_site_keeps(said: str, expected: list[int | None]) -> None:
+    """It is one for all GPUs, or one for each model by the driver's name of it."""
+    heat = parse(f"[heat]\n{said}\n").heat
+
+    models = ("NVIDIA H100 80GB HBM3", "NVIDIA B200")
+    assert expected == [heat.standing_mw(model) for model in models]
+
+
 def test_what_is_proved_by_a_real_tool_needs_no_leave() -> None:
     """What is proved by less does, by its name."""
     name = next(iter(PROVED))
@@ -61,6 +78,12 @@ def test_what_is_proved_by_a_real_tool_needs_no_leave() -> None:
         ('[mode]\n"gpu.reset" = true', "p: mode.gpu.reset: no such mode: True"),
         ("heat = 1", "p: heat: not a table"),
         ("[heat]\ndcmi = 1", "p: heat.dcmi: not a bool: 1"),
+        ("[heat]\nstanding_limit_w = true", "p: heat.standing_limit_w: not a number of watts"),
+        ("[heat]\nstanding_limit_w = inf", "p: heat.standing_limit_w: not a number of watts"),
+        (
+            '[heat.standing_limit_w]\nH100 = "600"',
+            "p: heat.standing_limit_w: not a number of watts",
+        ),
         ("[heat]\ndmci = true", "p: heat.dmci: unknown key"),
         ('[kubernetes]\nevict = "yes"', "p: kubernetes.evict: not a bool: 'yes'"),
     ],
