@@ -47,8 +47,8 @@ class Heat:
 
     `dcmi` or `redfish` let the BMC's own power limit be used as well. `redfish_credentials` is the
     path of a root-owned file that holds `user:password`, `redfish_sha256` the fingerprint of the
-    BMC's certificate. `standing_limit_w` is the limit that the site itself keeps on every GPU, or on
-    those of each model by the driver's name of it.
+    BMC's certificate. `standing_limit_w` is the limit that the site itself keeps on every GPU, or
+    on those of each model by the driver's name of it.
     """
 
     dcmi: bool = False
@@ -98,7 +98,7 @@ class Policy:
 
 TABLES: Mapping[str, type] = {"heat": Heat, "kubernetes": Kubernetes}
 # Of a key that takes more than one kind of value.
-KINDS = {"standing_limit_w": "number of watts, nor a table of them by model"}
+KINDS = {"standing_limit_w": "number of W or a table of such"}
 KEYS = ("users", "allow_unproved", "mode", *TABLES)
 
 

@@ -42,7 +42,7 @@ def base_mw(power: Power, standing: int | None) -> int | None:
     return lease.base(power.default_limit_mw, power.min_limit_mw, standing)
 
 
-def of_gpu(  # noqa: PLR0913 - one fact each
+def of_gpu(
     at_s: float,
     gpu: GpuReading,
     held: Held | None,

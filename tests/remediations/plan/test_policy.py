@@ -78,11 +78,17 @@ def test_what_is_proved_by_a_real_tool_needs_no_leave() -> None:
         ('[mode]\n"gpu.reset" = true', "p: mode.gpu.reset: no such mode: True"),
         ("heat = 1", "p: heat: not a table"),
         ("[heat]\ndcmi = 1", "p: heat.dcmi: not a bool: 1"),
-        ("[heat]\nstanding_limit_w = true", "p: heat.standing_limit_w: not a number of watts"),
-        ("[heat]\nstanding_limit_w = inf", "p: heat.standing_limit_w: not a number of watts"),
+        (
+            "[heat]\nstanding_limit_w = true",
+            "p: heat.standing_limit_w: not a number of W or a table of such: True",
+        ),
+        (
+            "[heat]\nstanding_limit_w = inf",
+            "p: heat.standing_limit_w: not a number of W or a table of such: inf",
+        ),
         (
             '[heat.standing_limit_w]\nH100 = "600"',
-            "p: heat.standing_limit_w: not a number of watts",
+            "p: heat.standing_limit_w: not a number of W or a table of such: {'H100': '600'}",
         ),
         ("[heat]\ndmci = true", "p: heat.dmci: unknown key"),
         ('[kubernetes]\nevict = "yes"', "p: kubernetes.evict: not a bool: 'yes'"),
