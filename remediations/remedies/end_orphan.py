@@ -26,7 +26,7 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
             "cgroup": holder.cgroup,
         },
         says=f"end process {holder.pid} ({holder.comm}) of user {holder.uid}: TERM, then KILL",
-        done="process_there",
+        done="process_ended",
     )
     return answer(
         "process.end_orphan",

@@ -8,7 +8,7 @@ from remediations.plan.needs import repairs
 from remediations.remedies.checks import GPUS
 from remediations.remedies.report import BUG_REPORT, VERB
 
-RISK = "every GPU of the node is reset, MIG layouts and volatile counters are lost"
+RISK = "every GPU of the node is reset, and volatile counters are lost"
 
 
 def propose(situation: Situation, incident: Incident | None, root: Finding | None) -> Action | None:

@@ -8,7 +8,7 @@ from remediations.plan.needs import repairs
 from remediations.remedies.checks import GPUS
 from remediations.remedies.report import BUG_REPORT, VERB
 
-RISK = "a process that holds the GPU dies, MIG layouts and volatile counters are lost"
+RISK = "volatile counters are lost; a MIG instance with several compute instances gets one"
 
 
 def propose(situation: Situation, incident: Incident | None, root: Finding | None) -> Action | None:

@@ -82,7 +82,7 @@ def _slow(gpu: calls.Gpu) -> None:
     gpu.put("modes.persistence", None if persistence is None else bool(persistence))
     _sram(gpu)
     _retired(gpu)
-    _fabric(gpu)
+    fabric(gpu)
 
 
 def _memory(gpu: calls.Gpu) -> None:
@@ -177,7 +177,7 @@ def _retired(gpu: calls.Gpu) -> None:
     gpu.put("retired.pending", None if pending is None else bool(pending))
 
 
-def _fabric(gpu: calls.Gpu) -> None:
+def fabric(gpu: calls.Gpu) -> None:
     """Read the fabric in the newest of its three forms that the library knows."""
     for function, info in _forms():
         gpu.failed.pop("fabric", None)
