@@ -1,5 +1,6 @@
 """What a rule for the kernel's lines says, and what rules found: the shapes that checks judge."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -10,6 +11,13 @@ from collectors.facts.observation import Observation
 from diagnostics.finding import Kind, Severity
 from diagnostics.knowledge.codes.tables import Recovery
 from diagnostics.rules.rule import About, Rule, Source
+
+# The kernel begins a line with what a process calls itself, and ends it with what a user called a
+# file: XFS (sda1): a[4711]: segfault at 0 ip ... error 4 in Shutting down filesystem[401000+1000]
+# A name has 15 bytes, of which each that is no text is shown as four letters.
+OF_A_PROCESS = re.compile(
+    r".{0,60}\[\d{1,10}\]:? (?:segfault|unhandled|bad|trap|general|illegal|misaligned|bus error)\b"
+)
 
 
 class KernelRule(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
@@ -29,6 +37,14 @@ class KernelRule(Rule, frozen=True, kw_only=True, forbid_unknown_fields=True, di
     latest: bool = False
     window_s: float = 0.0
     adds: str = ""
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Return where the rule holds; in what a process begins, only a rule of processes does."""
+        hit = super().match(text)
+        if hit is None or not OF_A_PROCESS.match(text):
+            return hit
+        about_one = "process" in hit.re.groupindex and hit.start("process") == 0
+        return hit if about_one else None
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
