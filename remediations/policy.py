@@ -28,7 +28,7 @@ PROVED: Mapping[str, Proved] = {
     "persistenced.restart": "documented",
     "gpu.reset": "documented",
     "fabric_manager.restart": "documented",
-    "slurm.reboot": "documented",
+    "slurm.reboot": "real-tool",
 }
 ENOUGH = ("real-tool", "hardware")
 

@@ -14,6 +14,9 @@ DEADLINE_S = 4.0
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 #    State=IDLE+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
 STATE = re.compile(r"^\s+State=(?P<state>[A-Z_+*~#$!%@^-]{2,200})\s", re.MULTILINE)
+# Before 21.08 signs stood for flags:    State=DOWN*+DRAIN
+WORD = re.compile(r"[A-Z_]{2,40}|[*$@^]")
+SIGNS = {"*": "NOT_RESPONDING", "$": "MAINT", "@": "REBOOT_REQUESTED", "^": "REBOOT_ISSUED"}
 #    Reason=Kill task failed [root@2026-11-30T02:11:09]
 REASON = re.compile(
     r"^\s+Reason=(?P<reason>.{1,300}?)(?: \[(?P<by>[\w.-]{1,64})@(?P<since>[\dT:-]{10,25})\])?\s*$",
@@ -59,7 +62,7 @@ def parse(name: str, text: str) -> NodeReason:
     state, reason = STATE.search(text), REASON.search(text)
     return NodeReason(
         name=name,
-        states=tuple(re.findall(r"[A-Z_]{2,40}", state["state"])) if state else (),
+        states=tuple(SIGNS.get(w, w) for w in WORD.findall(state["state"])) if state else (),
         reason=reason["reason"] if reason else None,
         by=reason["by"] if reason else None,
         since=reason["since"] if reason else None,

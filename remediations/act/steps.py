@@ -91,10 +91,13 @@ class Steps:
 
     async def asked(self, step: Step) -> bool | None:
         """Return whether the node says that *step* is done; None where it says nothing."""
-        if step.done is None:
+        return await self._told(step, step.done)
+
+    async def _told(self, step: Step, question: str | None) -> bool | None:
+        if question is None:
             return None
-        hand = self._means.hands.get(step.done.partition("_")[0], self._means.actor)
-        answer = await hand.ask(step.done, step.args)
+        hand = self._means.hands.get(question.partition("_")[0], self._means.actor)
+        answer = await hand.ask(question, step.args)
         told = answer.value if isinstance(answer, Done) else None
         return told if isinstance(told, bool) else None
 
@@ -120,7 +123,8 @@ class Steps:
 
     async def _against(self) -> str | None:
         for step in self._done:
-            if step.done is not None and (told := await self.asked(step)) is not True:
+            question = step.comes or step.done
+            if question is not None and (told := await self._told(step, question)) is not True:
                 said = "cannot be told" if told is None else "is not so"
                 return f"{step.says}: {said}"
         if not self._action.verify:

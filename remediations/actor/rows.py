@@ -32,6 +32,6 @@ ROWS: dict[str, Row] = {
     "persistenced.restart": Row("gpu", 30 * MIN, 10 * MIN),
     "gpu.reset": Row("gpu", 30 * MIN, 30 * MIN),
     "fabric_manager.restart": Row("node", 30 * MIN, 30 * MIN),
-    "slurm.reboot": Row("node", 2 * HOUR, DAY),
+    "slurm.reboot": Row("node", 2 * HOUR, 2 * HOUR),
 }
 REBOOT = "slurm.reboot"

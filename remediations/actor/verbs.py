@@ -2,7 +2,16 @@
 
 from importlib import import_module
 
-MODULES: tuple[str, ...] = ("bug_report", "caps", "slurm")
+MODULES: tuple[str, ...] = (
+    "bug_report",
+    "caps",
+    "gpus",
+    "processes",
+    "reboot",
+    "requeue",
+    "services",
+    "slurm",
+)
 
 
 def load() -> None:

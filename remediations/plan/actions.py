@@ -22,7 +22,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     `says` is the step for a person. `undo` takes it back, where something does. `done` is the
     actor's reading verb that tells, with the same arguments, whether it is done already; a step
-    whose outcome is unknown is never repeated without asking that.
+    whose outcome is unknown is never repeated without asking that. `comes` is the one that tells
+    whether what was asked for has come about, where that takes longer than the step.
     """
 
     verb: str
@@ -30,6 +31,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     says: str
     undo: "Step | None" = None
     done: str | None = None
+    comes: str | None = None
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +63,14 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None = None
 
 
+class KubePod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that has a GPU, `namespace/name`; `dead` where none of its containers runs any more."""
+
+    name: str
+    uid: str
+    dead: bool = False
+
+
 class KubeNode(msgspec.Struct, frozen=True, kw_only=True):
     """What the API server says of this node; `ours` tells whether our own taint stands."""
 
@@ -68,6 +78,7 @@ class KubeNode(msgspec.Struct, frozen=True, kw_only=True):
     unschedulable: bool = False
     ours: bool = False
     reason: str | None = None
+    pods: tuple[KubePod, ...] = ()
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):

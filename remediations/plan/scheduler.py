@@ -10,6 +10,9 @@ OUT = frozenset({"DRAIN", "DRAINED", "DRAINING", "DOWN", "FAIL", "FAILING"})
 BUSY = frozenset({"ALLOCATED", "MIXED", "COMPLETING", "DRAINING"})
 # The node is on its way through a reboot, planned by whoever asked for it.
 REBOOTS = frozenset({"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED", "REBOOT^", "POWERING_UP"})
+SILENT = frozenset({"NOT_RESPONDING"})
+# What Slurm adds to the reason when the node is back after `reboot nextstate=DOWN`.
+REBOOTED = " : reboot complete"
 MAINTENANCE = frozenset({"MAINT", "MAINTENANCE"})
 
 
@@ -33,10 +36,18 @@ def ours(slurm: SlurmNode) -> bool:
     return out(slurm) and (slurm.reason or "").startswith(PREFIX)
 
 
+def returnable(slurm: SlurmNode) -> bool:
+    """Return whether it can be given back: drained, or down after a reboot of ours, and idle."""
+    if slurm.states & (REBOOTS | SILENT):
+        return False
+    rebooted = "DOWN" in slurm.states and (slurm.reason or "").endswith(REBOOTED)
+    return ours(slurm) and (drained(slurm) or rebooted)
+
+
 def fault_of(reason: str | None) -> str | None:
     """Return the fault for which we took a node out: the word after our prefix."""
     words = (reason or "").removeprefix(PREFIX).split()
-    return words[0] if words and (reason or "").startswith(PREFIX) else None
+    return words[0].rstrip(":") if words and (reason or "").startswith(PREFIX) else None
 
 
 def by_others(situation: Situation) -> str | None:

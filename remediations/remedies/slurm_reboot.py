@@ -24,7 +24,13 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         verb="slurm_reboot",
         args={"reason": why},
         says=f'scontrol reboot ASAP nextstate=DOWN reason="{why}" {slurm.name}',
-        done="rebooted",
+        undo=Step(
+            verb="slurm_cancel_reboot",
+            args={"reason": why},
+            says=f"scontrol cancel_reboot {slurm.name}, while Slurm has not begun it",
+        ),
+        done="reboot_asked",
+        comes="rebooted",
     )
     return answer(
         "slurm.reboot", situation, incident, root, (BUG_REPORT, step), verify=BOOTED, risk=RISK
@@ -39,7 +45,7 @@ REMEDY = Remedy(
     risk=RISK,
     verification="another boot id, then all GPUs, links, ports and mounts as before",
     cooldown_s=7200.0,
-    deadline_s=86_400.0,
-    verbs=frozenset({VERB, "slurm_reboot"}),
+    deadline_s=7200.0,
+    verbs=frozenset({VERB, "slurm_reboot", "slurm_cancel_reboot"}),
     propose=propose,
 )

@@ -4,7 +4,7 @@ from diagnostics.document import Incident
 from diagnostics.finding import Finding
 from remediations.plan.actions import Action, Remedy, Situation, Step, key
 from remediations.plan.needs import fit
-from remediations.plan.scheduler import drained, fault_of, ours
+from remediations.plan.scheduler import fault_of, returnable
 from remediations.remedies.checks import NODE
 
 NAME = "slurm.resume"
@@ -15,7 +15,7 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
     """Resume a node that we drained, where no incident stands any more."""
     del incident, root
     slurm = situation.slurm
-    if slurm is None or not ours(slurm) or not drained(slurm) or not fit(situation):
+    if slurm is None or not returnable(slurm) or not fit(situation):
         return None
     fault = fault_of(slurm.reason) or "unknown"
     step = Step(
@@ -47,7 +47,7 @@ REMEDY = Remedy(
     does="resumes the node in Slurm",
     about="node",
     takes="nothing",
-    precondition="it is drained with our reason, and all that is checked afterwards is seen well",
+    precondition="it is drained with our reason, or down after our reboot, and all is seen well",
     risk=RISK,
     verification="Slurm says IDLE, and the reason is gone",
     cooldown_s=900.0,

@@ -1,7 +1,10 @@
 """One node of the cluster with all that acts on it: real actor, aggregator, recorded faults."""
 
 import asyncio
+import shutil
 import time
+import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from subprocess import run as program
@@ -17,16 +20,23 @@ from agent.daemon.walker import Walk
 from collectors.facts.observation import Cause, Missing, Observation
 from collectors.jobs.node_reason import parse
 from remediations.act.means import Ended
-from remediations.actor.clock import boot_id
+from remediations.actor.clock import BOOT_ID, boot_id
 from remediations.plan.actions import Fleet, SlurmNode
 from remediations.plan.standing import Standing
 from tests.e2e.aggregators import Served
 from tests.lab.slurm.cluster import Cluster
-from tests.remediations.actors import Started
+from tests.remediations.actors import APART, Started
 from tests.remediations.plan.rehearsal import seen
 
 FREE = Standing(booted_s_ago=86_400.0, jobs=(), holders=(), duties=())
 SPEED = 30.0
+# In the place of scontrol: the real one, after which it does not end where the test says so.
+HALTING = """#!/bin/sh
+{folder}/scontrol "$@"
+status=$?
+[ -e {folder}/halt-$1 ] && touch {folder}/halted && exec sleep 600
+exit $status
+"""
 
 
 class Clock:
@@ -55,13 +65,30 @@ class Acted:
         self.clock = Clock()
         self.fleet: Fleet | None = Fleet(heard_s_ago=1.0) if served else None
         folder.mkdir()
+        self.folder = folder
+        self.boot_id = boot_id()
         env = {"SLURM_CONF": str(cluster.folder / "slurm.conf"), "SLURMD_NODENAME": name}
-        self.actor = Started(folder, *acting, env=env)
-        leases = self._leases(served) if served else None
-        self.service = Remedying(
+        self.actor = Started(folder, *acting, env=env, within=(*APART, *self._own_boot()))
+        self.service = self._service()
+
+    def _own_boot(self) -> tuple[str, ...]:
+        """Return what gives the actor a boot of its own, and a scontrol that can be halted."""
+        real = shutil.which("scontrol", path="/usr/sbin:/usr/bin")
+        assert real is not None
+        shutil.copy(real, self.folder / "scontrol")
+        halting = self.folder / "halting"
+        halting.write_text(HALTING.format(folder=self.folder))
+        halting.chmod(0o755)
+        (self.folder / "boot_id").write_text(f"{self.boot_id}\n")
+        over = f"mount --bind {self.folder}/boot_id {BOOT_ID} && mount --bind {halting} {real}"
+        return ("sh", "-c", f'{over} && exec "$@"', "sh")
+
+    def _service(self) -> Remedying:
+        leases = self._leases(self.served) if self.served else None
+        return Remedying(
             self.clock,  # type: ignore[arg-type] # of the node it is only the time that is asked
             self.actor.hand,
-            folder,
+            self.folder,
             structlog.get_logger(),
             _nothing,
             leases=leases,
@@ -70,7 +97,6 @@ class Acted:
             policy=str(self.actor.policy),
             rehearsal=True,
         )
-        self.folder = folder
 
     def _leases(self, served: Served) -> FleetLeases:
         argv = [executable, "-I", "-m", "aggregator", "token", "create", "--role", "node"]
@@ -89,7 +115,7 @@ class Acted:
     def walks(self, recording: str, times: int = 3, **standing: Any) -> None:
         """Let it have walked so often over what is recorded, a minute apart."""
         document, _ = seen(recording)
-        document = msgspec.structs.replace(document, node=self.name, boot_id=boot_id())
+        document = msgspec.structs.replace(document, node=self.name, boot_id=self.boot_id)
         given = {"slurm": self.slurm()} | standing
         stands = msgspec.structs.replace(FREE, **given)
         for _ in range(times):
@@ -98,8 +124,13 @@ class Acted:
             walk = Walk(document=document, ended=ended, ages_s={}, standing=stands)
             self.service.walked(walk)
 
-    def round(self, recording: str | None = None) -> Ended | None:
-        """Have the service decide and act once; while it acts, the node is walked over."""
+    def round(
+        self, recording: str | None = None, dies: Callable[[], bool] = lambda: False
+    ) -> Ended | None:
+        """Have the service decide and act once; while it acts, the node is walked over.
+
+        Where the agent *dies*, the round ends as it stands.
+        """
 
         async def walking() -> None:
             while True:
@@ -109,12 +140,26 @@ class Acted:
         async def whole() -> Ended | None:
             async with asyncio.TaskGroup() as group:
                 walks = group.create_task(walking())
-                try:
-                    return await self.service.round()
-                finally:
-                    walks.cancel()
+                acts = group.create_task(self.service.round())
+                while not acts.done() and not dies():
+                    await asyncio.wait([acts], timeout=0.05)
+                walks.cancel()
+                if not acts.done():
+                    acts.cancel()
+                    return None
+                return acts.result()
 
         return asyncio.run(whole())
+
+    def reboots(self) -> None:
+        """Boot the machine that went down: agent, actor and slurmd start, in another boot."""
+        self.service.close()
+        self.actor.kill()
+        self.boot_id = str(uuid.uuid4())
+        (self.folder / "boot_id").write_text(f"{self.boot_id}\n")
+        self.service = self._service()
+        self.actor.start()
+        self.cluster.boot(self.name)
 
     def actions(self, token: str) -> list[tuple[str, str]]:
         """Return what the aggregator keeps of the node, the oldest first."""

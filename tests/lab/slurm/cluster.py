@@ -1,6 +1,7 @@
 """Start and end a cluster of real Slurm daemons, and run real clients against it."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -23,6 +24,8 @@ echo "$SLURMD_NODENAME $2" >>{folder}/asked
 export GPUDIAG_SOCKET={folder}/$SLURMD_NODENAME/agent.sock
 exec {python} -I -m agent "$@" 2>>{folder}/said.$2
 """
+# All that goes down of a node is its slurmd; `Cluster.boot` starts it again.
+REBOOT = "#!/bin/sh\nread -r _ _ _ slurmd _ </proc/$PPID/stat\nkill -9 $slurmd\n"
 
 
 def until(what: str, holds: Callable[[], bool]) -> None:
@@ -52,6 +55,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._stack = ExitStack()
+        self._nodes: dict[str, Popen[bytes]] = {}
         self._environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
 
     def __enter__(self) -> Self:
@@ -63,7 +67,7 @@ class Cluster:
             self._start_munge()
             self._start("slurmctld", "-D", "-c")
             for node in NODES:
-                self._start("slurmd", "-D", "-N", node, name=node)
+                self._nodes[node] = self._start("slurmd", "-D", "-N", node, name=node)
             until("three idle nodes", lambda: set(self.states().values()) == {"idle"})
             self._stack = stack.pop_all()
         return self
@@ -91,7 +95,8 @@ class Cluster:
         """Put the hooks' programs in place, and beside them *gpudiag* as what they call."""
         text = PROGRAM.read_text().replace("/opt/gpudiag/bin", str(self.folder / "bin"))
         called = gpudiag.format(folder=self.folder, python=sys.executable)
-        for name, body in {**{f"gpudiag-{e}": text for e in EVENTS}, "gpudiag": called}.items():
+        programs = {"gpudiag": called, "reboot": REBOOT, **{f"gpudiag-{e}": text for e in EVENTS}}
+        for name, body in programs.items():
             new = self.folder / "bin" / f"{name}.new"
             new.write_text(body)
             new.chmod(0o755)
@@ -105,6 +110,21 @@ class Cluster:
             yield
         finally:
             self.install()
+
+    def returns(self, to_service: int) -> None:
+        """Let nodes that are down return as ReturnToService says."""
+        path = self.folder / "slurm.conf"
+        text = re.sub(r"ReturnToService=\d", f"ReturnToService={to_service}", path.read_text())
+        path.write_text(text)
+        self.client("scontrol", "reconfigure")
+
+    def is_down(self, node: str) -> bool:
+        """Return whether the node's slurmd has gone down with it."""
+        return self._nodes[node].poll() is not None
+
+    def boot(self, node: str) -> None:
+        """Start the slurmd of a node that went down, as after a boot."""
+        self._nodes[node] = self._start("slurmd", "-D", "-b", "-N", node, name=f"{node}-booted")
 
     def client(self, *argv: str, timeout: float = PATIENCE_S) -> CompletedProcess[str]:
         """Run a client; its error output is its output."""
@@ -172,7 +192,7 @@ class Cluster:
         self._start("munged", "--foreground", "--force", *argv)
         until("munge", (place / "socket").exists)
 
-    def _start(self, program: str, *argv: str, name: str | None = None) -> None:
+    def _start(self, program: str, *argv: str, name: str | None = None) -> Popen[bytes]:
         path = shutil.which(program, path="/usr/sbin:/usr/bin")
         assert path is not None
         with (self.folder / f"{name or program}.log").open("w") as log:
@@ -185,6 +205,7 @@ class Cluster:
                 cwd=self.folder,
             )
         self._stack.callback(end, started)
+        return started
 
 
 def end(started: Popen[bytes]) -> None:
