@@ -84,7 +84,7 @@ def test_no_database(tmp_path: Path) -> None:
 def test_migrate(tmp_path: Path) -> None:
     """Migrating says from where to where, and that there was nothing to do."""
     said = [call("migrate", "--data", str(tmp_path)).stdout for _ in range(2)]
-    assert ["schema 0 -> 1\n", "schema 1, up to date\n"] == said
+    assert ["schema 0 -> 2\n", "schema 2, up to date\n"] == said
 
 
 def test_token(tmp_path: Path) -> None:
