@@ -43,6 +43,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     signature: str | None = None
     fault: str | None = None
 
+    @property
+    def goes_on(self) -> bool:
+        """Return whether nothing new is to be done: the node only stays out."""
+        return self.signature is None
+
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """A permission; it holds its node out until released, or expired and the node heard again."""
@@ -102,8 +107,11 @@ def decide(wanted: Wanted, fleet: Fleet, limits: Limits, now: float) -> Decision
 
 
 def _objection(wanted: Wanted, fleet: Fleet, now: float) -> str | None:
-    """Return what speaks against a new lease; one that is held goes on."""
-    if any(lease.node == wanted.node for lease in fleet.held):
+    """Return what speaks against a remedy; a lease that is held goes on without one.
+
+    A drain's lease covers the reset and the reboots that follow it, and each of them counts.
+    """
+    if wanted.goes_on and any(lease.node == wanted.node for lease in fleet.held):
         return None
     own = next((one for one in fleet.same if one.node == wanted.node), None)
     many = mass.objection(wanted.signature or "", own, fleet.same) if own is not None else None

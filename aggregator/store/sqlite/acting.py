@@ -37,8 +37,11 @@ def put(connection: sqlite3.Connection, acted: Acted) -> None:
 
 
 def decided(connection: sqlite3.Connection, wanted: Wanted, decision: Decision, now: float) -> None:
-    """Write down an answer to who asked; the same refusal again, and a renewal, is no news."""
-    if decision.renewed:
+    """Write down an answer to who asked; the same refusal again, and a renewal, is no news.
+
+    What is begun under a lease that is held counts as much as what it was given for.
+    """
+    if decision.renewed and wanted.goes_on:
         return
     granted = decision.lease is not None
     line = Acted(
@@ -74,11 +77,16 @@ def listed(
 
 
 def past(connection: sqlite3.Connection, wanted: Wanted, now: float) -> tuple[ladder.Granted, ...]:
-    """Return the leases given for this node or part; one that was given back unused is none."""
+    """Return what was granted for this node or part, but for what then changed nothing.
+
+    A lease may have covered several: it is the next word of the same remedy that tells.
+    """
     rows = connection.execute(
         "SELECT node, remedy, time, serial FROM actions a WHERE what = ? AND time > ?"
-        " AND (node = ? OR serial = ?) AND NOT EXISTS"
-        " (SELECT 1 FROM actions u WHERE u.lease = a.lease AND u.node = a.node AND u.what = ?)",
+        " AND (node = ? OR serial = ?) AND coalesce("
+        "(SELECT u.what FROM actions u WHERE u.lease = a.lease AND u.node = a.node"
+        " AND u.remedy = a.remedy AND u.what != 'begun' AND u.id > a.id ORDER BY u.id LIMIT 1)"
+        ", '') != ?",
         (GRANTED, now - ladder.WINDOW_S, wanted.node, wanted.serial, UNTOUCHED),
     )
     return tuple(ladder.Granted(node=r[0], remedy=r[1], at=r[2], serial=r[3]) for r in rows)

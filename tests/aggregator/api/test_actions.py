@@ -116,6 +116,30 @@ async def test_untouched_is_not_counted(box: Box) -> None:
     assert 201 == status
 
 
+async def test_all_under_one_lease_counts(box: Box) -> None:
+    """A drain, then reboots while it holds: the third of a week is refused, though it is out."""
+    headers = await heard(box, "n0")
+    said = []
+    for remedy, word in (
+        ("slurm.drain", "done"),
+        ("slurm.reboot", "done"),
+        ("slurm.reboot", "untouched"),
+        ("slurm.reboot", "handed_over"),
+        ("slurm.reboot", "done"),
+    ):
+        status, lease = await ask(box, headers, "n0", remedy=remedy)
+        said.append(status)
+        told = {"node": "n0", "what": word, "remedy": remedy, "lease": lease.get("id")}
+        await box.send("POST", "/v1/actions", headers, json=told | {"reason": "as it ended"})
+    # That the node only stays out is no remedy.
+    renewed = await ask(box, headers, "n0", remedy="slurm.drain", signature=None, fault=None)
+    assert ([201, 200, 200, 200, 409], "2 reboots in 7 days for node n0", 200) == (
+        said,
+        lease["detail"].partition(":")[0],
+        renewed[0],
+    )
+
+
 async def test_all_of_it_is_listed(box: Box) -> None:
     """Viewers read what was asked, granted, refused and done, newest first, page by page."""
     headers = await heard(box, "n0")
