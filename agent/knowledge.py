@@ -68,13 +68,22 @@ def knowledge(site: Site = ()) -> Knowledge:
 @cache
 def known(site: Site = ()) -> Known:
     """Return all rules with their anchors; compiled once, and then read from the cache."""
-    held = (*shipped(), *(RuleFile(*file) for file in site))
+    held = _held(site)
     key = _key(held)
-    kept = rule_cache.load(key)
-    if kept is None:
-        kept = _compiled(key, held, len(site))
-        rule_cache.store(kept)
-    return Known(held, kept)
+    found = rule_cache.load(key)
+    if found is None:
+        found = _compiled(key, held, len(site))
+        rule_cache.store(found)
+    return Known(held, found)
+
+
+def kept(site: Site = ()) -> bool:
+    """Return whether these rules were compiled before: that takes 40 MiB, which are not kept."""
+    return rule_cache.load(_key(_held(site))) is not None
+
+
+def _held(site: Site) -> tuple[RuleFile, ...]:
+    return (*shipped(), *(RuleFile(*file) for file in site))
 
 
 def every() -> tuple[rule.Rule, ...]:

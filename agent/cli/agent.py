@@ -13,6 +13,8 @@ import click
 from agent.cli.errors import Mistake
 from agent.cli.local import SOCKET
 from agent.cli.run import SETTINGS, in_turns, open_node
+from agent.knowledge import kept, site
+from agent.settings import apart
 from agent.settings.join import joined
 from agent.settings.load import Settings, load
 from collectors.node.live import Live
@@ -49,7 +51,11 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
 
     def read() -> Settings:
-        return open_node(None, None, load(config or SETTINGS, must_exist=config is not None), ())[1]
+        named, own = config is not None, site()
+        settings = load(config or SETTINGS, must_exist=named, check=apart.checked)
+        if not kept(own):
+            apart.compiled(own)
+        return open_node(None, None, settings, ())[1]
 
     # A watchdog's SIGABRT shows where the loop stood.
     faulthandler.enable()
@@ -60,17 +66,17 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     in_turns(node, path)
     listening = endpoint.bind(Path(path))
     said, limit = log.configure()
-    kept, had = keeping.Keeping(place), past.KeptPast(place)
+    keeps, had = keeping.Keeping(place), past.KeptPast(place)
     bell = alarm.Alarm()
     reporting = _reporting(node, settings, place, said)
     parts = Parts(
         node=node,
         sources=jobs.Jobs(bell.ring).behind(
-            bell.behind(kernel.following(SOURCES, kept.state.kernel, kept.heard))
+            bell.behind(kernel.following(SOURCES, keeps.state.kernel, keeps.heard))
         ),
         settings=settings,
         read=read,
-        keeping=kept,
+        keeping=keeps,
         listening=listening,
         group=peer.trusted_group(),
         log=said,
@@ -87,7 +93,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     try:
         asyncio.run(whole())
     finally:
-        kept.close()
+        keeps.close()
         had.close()
         listening.close()
         Path(path).unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,9 @@ from collectors.facts.wanted import Expect, Peer, Roles, Wanted
 from diagnostics.catalog import WALK
 from diagnostics.check import Limits
 from diagnostics.knowledge import pages
+
+# Takes text, path and environment, and returns the whole file as a table, or raises Mistake.
+Check = Callable[[str, str, Mapping[str, str]], dict[str, Any]]
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +70,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def load(path: str, *, must_exist: bool = False) -> Settings:
+def whole(text: str, path: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the whole checked file with the environment over it; raises Mistake."""
+    from agent.settings.model import File  # noqa: PLC0415 - pydantic costs start-up, a file may be absent
+
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise Mistake(f"{path}: {problem}", "correct the line and repeat the command") from None
+    return File.read(laid_over(table, environment), path).model_dump()
+
+
+def load(path: str, *, must_exist: bool = False, check: Check = whole) -> Settings:
     """Return the settings of *path* with those of the environment over them.
 
-    An absent file means the defaults, unless it was named.
+    An absent file means the defaults, unless it was named. *check* is who checks the file.
     """
     try:
         text = Path(path).read_text("utf-8")
@@ -79,37 +93,33 @@ def load(path: str, *, must_exist: bool = False) -> Settings:
             raise Mistake(
                 f"cannot read {path}: no such file", "give the settings file's path"
             ) from None
-        return parse("", path, os.environ)
+        return parse("", path, os.environ, check)
     except (OSError, UnicodeDecodeError) as problem:
         raise Mistake(f"cannot read {path}: {problem}", "make it readable UTF-8 text") from None
-    settings = parse(text, path, os.environ)
+    settings = parse(text, path, os.environ, check)
     if settings.tools:
         _trusted(path)
     return settings
 
 
-def parse(text: str, path: str, environment: Mapping[str, str] | None = None) -> Settings:
+def parse(
+    text: str, path: str, environment: Mapping[str, str] | None = None, check: Check = whole
+) -> Settings:
     """Return the settings that *text* and *environment* state; *path* is what an error names."""
-    given = environment or {}
-    if not text.strip() and not names(given):
+    given = {name: environment[name] for name in names(environment)} if environment else {}
+    if not text.strip() and not given:
         return Settings()
-    from agent.settings.model import File  # noqa: PLC0415 - pydantic costs start-up, a file may be absent
-
-    try:
-        table: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise Mistake(f"{path}: {problem}", "correct the line and repeat the command") from None
-    file = File.read(laid_over(table, given), path)
+    file = check(text, path, given)
     return Settings(
-        peers=tuple(Peer(**peer.model_dump()) for peer in file.network.peers),
-        roles=Roles(**file.network.roles.model_dump()),
-        sample_s=file.walk.sample_s,
-        expect=Expect(**file.expect.model_dump()),
-        tools=file.tools,
-        limits=_limits(file.checks, path),
-        agent=Agent(**file.agent.model_dump()),
-        report=Report(**file.report.model_dump(), job_text=file.privacy.job_text),
-        drain=_drain(file.hook.drain, path),
+        peers=msgspec.convert(file["network"]["peers"], tuple[Peer, ...]),
+        roles=msgspec.convert(file["network"]["roles"], Roles),
+        sample_s=file["walk"]["sample_s"],
+        expect=msgspec.convert(file["expect"], Expect),
+        tools=file["tools"],
+        limits=_limits(file["checks"], path),
+        agent=msgspec.convert(file["agent"], Agent),
+        report=msgspec.convert({**file["report"], **file["privacy"]}, Report),
+        drain=_drain(tuple(file["hook"]["drain"]), path),
     )
 
 
