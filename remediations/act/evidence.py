@@ -6,7 +6,6 @@ nothing is done where the archive could not be written.
 
 import io
 import os
-import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,6 +31,8 @@ class Bundles:
 
     def save(self, name: str, parts: Iterable[tuple[str, bytes]]) -> Path:
         """Write the archive `name.tar.gz`; OSError where it cannot be written whole."""
+        import tarfile  # noqa: PLC0415 - half a MiB of each daemon, and most never act
+
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         disk = os.statvfs(self.folder)
         if disk.f_bavail * disk.f_frsize < self._leave + self._most:
