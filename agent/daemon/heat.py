@@ -5,7 +5,8 @@ lease of the aggregator and heeds no mass guard: it takes nothing away, and a ho
 is needed most.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -80,6 +81,7 @@ class Heat:
             # Whom nothing is asked of is told of heat by the checks alone.
             self.handed_over.clear()
         why = "; ".join(one.says for one in self._causes())
+        asked: list[Coroutine[Any, Any, None]] = []
         for name, said in self._samples(held or {}, policy):
             state, order = step(self._states.get(name, State()), said, self._pace)
             self._states[name] = state
@@ -87,8 +89,10 @@ class Heat:
                 self._told(name, state, order)
             if order.kind != "keep":
                 clocks = _by_clocks((held or {}).get(name), policy)
-                asked = _asked(name, said, order, clocks=clocks)
-                await self._carry_out(name, order, asked, why, acting=acting)
+                verb = _asked(name, said, order, clocks=clocks)
+                asked.append(self._carry_out(name, order, verb, why, acting=acting))
+        # At once: a driver that hangs on one GPU holds up no other.
+        await asyncio.gather(*asked)
         if acting and held:
             await self._renew(held)
 

@@ -100,16 +100,19 @@ class Capping(NamedTuple):
 
 def keep(state: Path, name: str, one: Held) -> None:
     """Write one cap down, beside the others."""
-    held.write(state, held.read(state) | {name: one})
+    held.change(state, lambda caps: caps | {name: one})
 
 
 def end(state: Path, name: str, one: Held, how: str, because: str) -> str:
     """Forget a cap, and remember how it ended; return that."""
     note(state, name, one, f"{how}; {because}")
-    rest = {other: cap for other, cap in held.read(state).items() if other != name}
     ended = {"subject": name, "how": how, "because": because, "at": time.time()}
     ended |= {"stepped_at": one.cap.stepped_at, "boot": one.cap.boot}
-    held.write(state, rest, ended)
+
+    def without(caps: held.Caps) -> held.Caps:
+        return {other: cap for other, cap in caps.items() if other != name}
+
+    held.change(state, without, ended)
     return how
 
 

@@ -5,17 +5,18 @@ is known to be ours. Lifting compares first: a limit that is no longer ours is l
 """
 
 import re
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from remediations.actor import capping, clock, held, limits
+from remediations.actor.apart import apart
 from remediations.actor.held import Held
-from remediations.actor.journal import Journal
 from remediations.actor.registry import Kept, Refused, every, keeper, question
 from remediations.actor.target import Gone
+from remediations.actor.turns import alone
 from remediations.heat import lease
 from remediations.policy import Policy
 
@@ -24,7 +25,9 @@ PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.0")
 TICK_S = 10.0
 # What could not be lifted is tried again after so long.
 AGAIN_S = 60.0
-LOCK_S = 5.0
+# In which one cap is lifted: DCMI takes five runs of ipmitool.
+LIFT_S = 60.0
+NOT_LIFTED = "not lifted, to be tried again"
 # All times by this factor: 1 but in a rehearsal.
 factor = 1.0
 
@@ -61,13 +64,16 @@ def cap_node(kept: Kept, steps: int, why: str) -> dict[str, Any]:
 @keeper(REMEDY)
 def renew_caps(kept: Kept) -> dict[str, Any]:
     """Let every cap hold for 15 min from now; one that has run out is not brought back."""
-    with _alone(kept.state):
-        caps, boot, now = held.read(kept.state), clock.boot_id(), clock.up_s()
+    boot, now = clock.boot_id(), clock.up_s()
+    end = now + lease.LEASE_S * factor
+    renewed: dict[str, Held] = {}
+
+    def renew(caps: held.Caps) -> held.Caps:
         left = {name: one for name, one in caps.items() if one.cap.left_s(boot, now) > 0}
-        end = now + lease.LEASE_S * factor
-        renewed = {name: capping.until(one, end) for name, one in left.items()}
-        if renewed:
-            held.write(kept.state, caps | renewed)
+        renewed.update({name: capping.until(one, end) for name, one in left.items()})
+        return caps | renewed
+
+    held.change(kept.state, renew)
     return {"renewed": sorted(renewed)}
 
 
@@ -115,22 +121,36 @@ def caps_tick(state: Path, policy: Policy | None) -> None:
 def lift(state: Path, names: list[str] | None, because: str) -> dict[str, str]:
     """Lift these caps, or all; return how each ended. What cannot be lifted is tried again."""
     ended = {}
-    with _alone(state):
-        wanted = held.read(state) if names is None else names
-        # The BMC's first: a driver that hangs would hold them up.
-        for name in sorted(wanted, key=lambda name: name not in limits.BY_NODE):
-            one = held.read(state).get(name)
-            if one is None or (names is not None and _renewed(one)):
-                continue
-            try:
-                ended[name] = _lift(state, name, one, because)
-            except Refused as no:
-                ended[name] = f"not lifted, to be tried again: {no.detail}"
-                again = clock.up_s() + AGAIN_S * factor
-                later = one._replace(cap=one.cap._replace(boot=clock.boot_id()))
-                capping.keep(state, name, capping.until(later, again))
-                capping.note(state, name, one, ended[name])
+    wanted = held.read(state) if names is None else names
+    # The BMC's first: it needs no driver.
+    for name in sorted(wanted, key=lambda name: name not in limits.BY_NODE):
+        over = partial(_ended, state, name, because, even_if_renewed=names is None)
+        try:
+            how = apart(over, LIFT_S)
+        except Refused as no:
+            # Nothing is written down: who hangs in it may still have it in hand.
+            how = f"{NOT_LIFTED}: {no.detail}"
+            sys.stderr.write(f"{name}: {how}\n")
+        if how is not None:
+            ended[name] = how
     return ended
+
+
+def _ended(state: Path, name: str, because: str, *, even_if_renewed: bool) -> str | None:
+    """Return how the cap ended, None where there is none to be lifted."""
+    with alone(state, name):
+        one = held.read(state).get(name)
+        if one is None or (_renewed(one) and not even_if_renewed):
+            return None
+        try:
+            return _lift(state, name, one, because)
+        except Refused as no:
+            how = f"{NOT_LIFTED}: {no.detail}"
+            again = clock.up_s() + AGAIN_S * factor
+            later = one._replace(cap=one.cap._replace(boot=clock.boot_id()))
+            capping.keep(state, name, capping.until(later, again))
+            capping.note(state, name, one, how)
+            return how
 
 
 def _renewed(one: Held) -> bool:
@@ -158,25 +178,38 @@ def _lift(state: Path, name: str, one: Held, because: str) -> str:
 def put_back(state: Path) -> dict[str, str]:
     """Set every cap again that a reset of its GPU took away, with what is left of its lease."""
     done = {}
-    with _alone(state):
-        for name, one in held.read(state).items():
-            try:
-                with limits.opened(name, one, {}) as at:
-                    # No function of NVML tells a lock of clocks: after a reset there is none.
-                    lost = one.way == limits.CLOCKS
-                    if lost or lease.ending(one.cap, at.read().limit) == "gone":
-                        done[name] = f"set to {at.put(one.cap.limit)} {at.unit} again"
-            except (Refused, Gone) as no:
-                done[name] = f"not set again: {no}"
-            if name in done:
-                capping.note(state, name, one, done[name])
+    for name in held.read(state):
+        try:
+            how = apart(partial(_again, state, name), LIFT_S)
+        except Refused as no:
+            how = f"not set again: {no.detail}"
+        if how is not None:
+            done[name] = how
     return done
+
+
+def _again(state: Path, name: str) -> str | None:
+    with alone(state, name):
+        one = held.read(state).get(name)
+        if one is None:
+            return None
+        try:
+            with limits.opened(name, one, {}) as at:
+                # No function of NVML tells a lock of clocks: after a reset there is none.
+                lost = one.way == limits.CLOCKS
+                if not lost and lease.ending(one.cap, at.read().limit) != "gone":
+                    return None
+                how = f"set to {at.put(one.cap.limit)} {at.unit} again"
+        except (Refused, Gone) as no:
+            how = f"not set again: {no}"
+        capping.note(state, name, one, how)
+        return how
 
 
 def _change(kept: Kept, name: str, wanted: int, why: str, way: Mapping[str, str]) -> dict[str, Any]:
     if not kept.policy.proved(REMEDY):
         raise Refused("denied", f"{REMEDY} is not proved, and allow_unproved does not name it")
-    with _alone(kept.state):
+    with alone(kept.state, name):
         known = held.read(kept.state)
         one = known.get(name)
         if one is not None and (one.way == limits.CLOCKS) != (way == limits.CLOCKS):
@@ -191,17 +224,3 @@ def _change(kept: Kept, name: str, wanted: int, why: str, way: Mapping[str, str]
             if one is not None:
                 capping.end(kept.state, name, one, f"gone: {gone}", "its GPU is not there")
             raise Refused("denied", str(gone)) from None
-
-
-@contextmanager
-def _alone(state: Path) -> Iterator[None]:
-    """Change caps alone; a driver that hangs in another change does not hang this one."""
-    end = time.monotonic() + LOCK_S
-    while True:
-        with Journal(state).locked("caps", wait=False) as mine:
-            if mine:
-                yield
-                return
-        if time.monotonic() > end:
-            raise Refused("timeout", "another change of a cap does not end")
-        time.sleep(0.05)  # noqa: TID251 - this process serves one caller, and no loop runs in it

@@ -10,10 +10,11 @@ last caps ended.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from remediations.actor.journal import Journal
 from remediations.heat.lease import MOST_KEPT, Cap
 
 NAME = "caps.json"
@@ -56,8 +57,18 @@ def _held(entry: Mapping[str, Any]) -> Held:
     return Held(cap, float(entry["since"]), str(entry["why"]), str(entry["unit"]), way)
 
 
-def write(folder: Path, caps: Caps, ended: Mapping[str, Any] | None = None) -> None:
-    """Keep *caps*; when this returns they are on the disk. *ended* is how one of them ended."""
+def change(
+    folder: Path, update: Callable[[Caps], Caps], ended: Mapping[str, Any] | None = None
+) -> None:
+    """Keep what *update* makes of the caps; others may change theirs at the same time.
+
+    When this returns it is on the disk. *ended* is how one of them ended.
+    """
+    with Journal(folder).locked("caps"):
+        _write(folder, update(read(folder)), ended)
+
+
+def _write(folder: Path, caps: Caps, ended: Mapping[str, Any] | None = None) -> None:
     if len(caps) > MOST_KEPT:
         raise ValueError(f"{len(caps)} caps are more than a node has GPUs")
     past = [*_ended(folder), *([dict(ended)] if ended else [])][-MOST_ENDED:]

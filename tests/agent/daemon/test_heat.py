@@ -1,5 +1,6 @@
 """The service that holds heat: what it asks of the actor, and when it leaves that."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ class Room(Still):
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.actor = True
         self.refuses: str | None = None
+        self.hangs: asyncio.Event | None = None
         self.held: dict[str, list[float]] = {}
         self.heat = Heat(self, self.newest, Doing(self), self, Pace())
 
@@ -126,7 +128,11 @@ class Doing:
             for cap in room.held.values():
                 cap[2] = room.at_s + 900.0
         elif verb == "cap_gpu":
+            if room.hangs is not None:
+                await room.hangs.wait()
             room.cap(args["gpu"], args["limit_mw"])
+        elif verb == "cap_node" and room.hangs is not None:
+            room.hangs.set()
         elif verb == "cap_clocks":
             room.clocks(args["gpu"], args["limit_mhz"])
         return Done({})
@@ -222,6 +228,17 @@ async def test_an_actor_that_refuses() -> None:
     no = [facts["why"] for event, facts in room.said if event == "heat_limit_not_set"]
 
     assert ["the last step was 9 s ago"] * 3 == no
+
+
+async def test_one_that_hangs_holds_up_no_other() -> None:
+    """The actor that comes back from a GPU only when it was asked for the node is asked for it."""
+    room = Room(f"{ACT}[heat]\ndcmi = true\n")
+    room.hangs = asyncio.Event()
+    room.margin = -1
+    async with asyncio.timeout(10):
+        await room.looks(5)
+
+    assert {GPU} == {*room.held}
 
 
 async def test_a_gpu_that_falls_silent() -> None:

@@ -1,127 +1,27 @@
 """Caps on simulated GPUs: lent, renewed, lifted, and another's limit left alone."""
 
 import itertools
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
 
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.gpu.simulator import library
-from collectors.gpu.simulator.plan import plan
-from collectors.gpu.simulator.scenario import read
 from collectors.helpers.children.loop import Refused
-from remediations.actor import capping, caps, clock, held
-from remediations.actor.registry import Kept
-from remediations.policy import Policy, parse
-
-if TYPE_CHECKING:
-    from collectors.gpu.simulator.library import Simulator
-
-GPU, OTHER = "0001:10:00.0", "0001:11:00.0"
-SCENARIO = """model = "h100-sxm"
-count = 2
-[gpu.0]
-pci = "00000001:10:00.0"
-[gpu.1]
-pci = "00000001:11:00.0"
-"""
-ALLOWED = 'allow_unproved = ["gpu.power_cap"]\n[mode]\n"gpu.power_cap" = "act"\n'
-WHY = "0 C are left until it slows down"
+from remediations.actor import caps, held
+from remediations.policy import parse
+from tests.remediations.actor.capped import ALLOWED, GPU, OTHER, STANDING, WHY, Node, simulated
 
 
-class Node:
-    """Two simulated GPUs, the actor's state, and its clock."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.state = folder / "state"
-        self.state.mkdir(mode=0o700)
-        self.policy: Policy = parse(ALLOWED)
-        self.up_s = 10_000.0
-        self.boot = "b1"
-        monkeypatch.setattr(clock, "up_s", lambda: self.up_s)
-        monkeypatch.setattr(clock, "boot_id", lambda: self.boot)
-        self._settings = folder / "settings"
-        self._simulators: list[Simulator] = []
-        self.start()
-
-    def start(self, **gpu: Any) -> None:
-        """Let the driver's library start anew; what was set is still set."""
-        made = plan(read(SCENARIO, "a test")) | {"settings": str(self._settings)}
-        for state in made["states"]:
-            state["gpus"][0].update(gpu)
-        self._simulators.append(library.install(json.loads(json.dumps(made))))
-
-    @property
-    def errors(self) -> list[str]:
-        """Return the calls that no program may make."""
-        return [error for simulator in self._simulators for error in simulator.errors]
-
-    @property
-    def kept(self) -> Kept:
-        """Return what the gate gives."""
-        return Kept(self.state, self.policy)
-
-    def cap(self, watts: int, gpu: str = GPU) -> dict[str, Any]:
-        """Ask for a limit."""
-        answer: dict[str, Any] = caps.cap_gpu(self.kept, gpu, watts * 1000, WHY)
-        return answer
-
-    def refused(self, watts: int, gpu: str = GPU) -> str:
-        """Ask for a limit that is refused; return why."""
-        with pytest.raises(Refused) as no:
-            self.cap(watts, gpu)
-        return no.value.detail
-
-    def watts(self, index: int = 0) -> int:
-        """Return the limit in force."""
-        pynvml.nvmlInitWithFlags(0)
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        return int(pynvml.nvmlDeviceGetPowerManagementLimit(handle)) // 1000
-
-    def megahertz(self) -> int:
-        """Return the clock of the first GPU."""
-        pynvml.nvmlInitWithFlags(0)
-        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
-        return int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_GRAPHICS))
-
-    def another_sets(self, watts: int) -> None:
-        """Let somebody else set the limit of the first GPU."""
-        pynvml.nvmlInitWithFlags(0)
-        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
-        pynvml.nvmlDeviceSetPowerManagementLimit(handle, watts * 1000)
-
-    def tick(self, seconds: float = 0.0) -> None:
-        """Let time pass, and the actor do what is due."""
-        self.up_s += seconds
-        caps.caps_tick(self.state, self.policy)
-
-    def public(self) -> dict[str, Any]:
-        """Return what those see who only look."""
-        seen: dict[str, Any] = json.loads((self.state / "public" / "caps.json").read_text())
-        return seen
-
-    def names(self) -> list[str]:
-        """Return what is held."""
-        return [one["subject"] for one in caps.caps(self.state)["held"]]
-
-
-@pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    """Simulate a node; a call that no program may make fails the test."""
-    kept = pynvml.nvmlLib, pynvml._nvmlLib_refcount
-    monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
-    made = Node(tmp_path, monkeypatch)
-    yield made
-    pynvml.nvmlLib, pynvml._nvmlLib_refcount = kept
-    pynvml._nvmlGetFunctionPointer_cache.clear()
-    assert [] == made.errors
+@pytest.fixture(name="node")
+def _node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """Simulate a node."""
+    with simulated(tmp_path, monkeypatch) as made:
+        yield made
 
 
 def test_a_step_down(node: Node) -> None:
@@ -224,9 +124,6 @@ def test_anothers_limit_is_respected(node: Node) -> None:
     assert ([why, why], 500) == (said, node.watts())
 
 
-STANDING = f"{ALLOWED}[heat]\nstanding_limit_w = 600\n"
-
-
 def test_under_a_standing_limit(node: Node) -> None:
     """Steps, floor and what is put back follow from the limit that the site keeps."""
     node.policy = parse(STANDING)
@@ -266,17 +163,6 @@ def test_a_gpu_without_its_standing_limit(node: Node) -> None:
     )
 
 
-def test_after_a_reset_under_a_standing_limit(node: Node) -> None:
-    """The reset puts the site's limit back first, and then our cap."""
-    node.policy = parse(STANDING)
-    node.another_sets(600)
-    node.cap(540)
-    node.another_sets(600)
-    done = caps.put_back(node.state)
-
-    assert ({GPU: "set to 540000 mW again"}, 540) == (done, node.watts())
-
-
 @pytest.mark.parametrize("watts", [500, 650])
 def test_another_sets_it_meanwhile(node: Node, watts: int) -> None:
     """A limit that is no longer ours at the end is left, and that is said."""
@@ -299,133 +185,6 @@ def test_another_sets_it_before_a_step(node: Node) -> None:
         node.watts(),
         node.names(),
     )
-
-
-def test_a_driver_that_was_loaded_anew(node: Node) -> None:
-    """A limit that went with the driver is gone already, and nothing is set for it."""
-    node.cap(630)
-    node.another_sets(700)
-    node.tick(901.0)
-
-    assert ("gone already: 700000 mW, as before it", []) == (
-        node.public()["ended"][-1]["how"],
-        node.names(),
-    )
-
-
-def test_another_boot(node: Node) -> None:
-    """What another boot began has run out, whatever its clock said."""
-    node.cap(630)
-    node.boot, node.up_s = "b2", 10.0
-    node.tick()
-
-    assert (700, []) == (node.watts(), node.names())
-
-
-class Killed(BaseException):
-    """The actor is killed here."""
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("first", [True, False])
-def test_killed_while_it_sets(
-    node: Node, monkeypatch: pytest.MonkeyPatch, *, first: bool, after: bool
-) -> None:
-    """Killed just before or after a limit is set, the next actor knows it as ours, and lifts it."""
-    if not first:
-        node.cap(630)
-        node.up_s += 300.0
-    real = pynvml.nvmlDeviceSetPowerManagementLimit
-
-    def kill(*args: Any) -> None:
-        if after:
-            real(*args)
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(pynvml, "nvmlDeviceSetPowerManagementLimit", kill)
-        with pytest.raises(Killed):
-            node.cap(630 if first else 560)
-    node.tick(901.0)
-
-    how = (
-        "gone already: 700000 mW, as before it" if first and not after else "restored to 700000 mW"
-    )
-    assert (700, how, []) == (node.watts(), node.public()["ended"][-1]["how"], node.names())
-
-
-@pytest.mark.parametrize("at", range(3))
-def test_killed_while_it_lifts(node: Node, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """Killed before, while or after it puts back what was, the next actor ends it once."""
-    node.cap(630)
-    real_set, real_end = pynvml.nvmlDeviceSetPowerManagementLimit, capping.end
-
-    def setting(*args: Any) -> None:
-        if at == 1:
-            real_set(*args)
-        if at < 2:
-            raise Killed
-        real_set(*args)
-
-    def ending(*args: Any) -> str:
-        if at == 2:
-            raise Killed
-        return real_end(*args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(pynvml, "nvmlDeviceSetPowerManagementLimit", setting)
-        patched.setattr(capping, "end", ending)
-        with pytest.raises(Killed):
-            node.tick(901.0)
-    node.tick(1.0)
-
-    assert (700, [], 1) == (node.watts(), node.names(), len(node.public()["ended"]))
-
-
-def test_a_driver_that_refuses(node: Node) -> None:
-    """A limit that the driver does not take leaves nothing behind, and says NVML's code."""
-    node.start(**{"call.nvmlDeviceSetPowerManagementLimit.returns": 4})
-    said = node.refused(630)
-    node.tick(1.0)
-
-    expected = "not true that GPU 0001:10:00.0 takes a limit of 630000 mW: NVML error 4"
-    assert (expected, 700, []) == (said, node.watts(), node.names())
-
-
-def test_a_driver_that_does_not_lift(node: Node) -> None:
-    """What cannot be lifted is tried again until it can."""
-    node.cap(630)
-    node.start(**{"call.nvmlDeviceSetPowerManagementLimit.returns": 4})
-    node.tick(901.0)
-    still = node.names()
-    node.start()
-    node.tick(30.0)
-    early = node.watts()
-    node.tick(31.0)
-
-    assert ([GPU], 630, 700, []) == (still, early, node.watts(), node.names())
-
-
-def test_a_gpu_that_is_gone(node: Node) -> None:
-    """A GPU off the bus took its limit with it: the cap ends."""
-    node.cap(630)
-    node.start(lost=1)
-    node.tick(901.0)
-
-    ended = node.public()["ended"][-1]["how"]
-    assert ("gone: GPU 0001:10:00.0 is not there any more, by error 15", []) == (
-        ended,
-        node.names(),
-    )
-
-
-def test_after_a_reset(node: Node) -> None:
-    """A cap that a reset of its GPU took away is put back, with what is left of its lease."""
-    node.cap(630)
-    node.another_sets(700)
-    done = caps.put_back(node.state)
-
-    assert ({GPU: "set to 630000 mW again"}, 630, [GPU]) == (done, node.watts(), node.names())
 
 
 def test_each_gpu_for_itself(node: Node) -> None:
@@ -460,13 +219,12 @@ def test_all_is_in_the_journal(node: Node) -> None:
     """Every change is in the actor's journal, with what was before and why."""
     node.cap(630)
     node.tick(901.0)
-    lines = [json.loads(line) for line in (node.state / "journal.jsonl").read_text().splitlines()]
 
     expected = [
         f"700000 to 630000 mW: {WHY}",
         "restored to 700000 mW; nobody renewed it",
     ]
-    assert expected == [line["said"] for line in lines if line["kind"] == "cap"]
+    assert expected == [line["said"] for line in node.journal()]
 
 
 def test_locked_clocks(node: Node) -> None:
