@@ -102,6 +102,4 @@ def whole(acted: Acted) -> dict[str, Any]:
 
 
 def _said(outcome: Line | None) -> dict[str, Any] | None:
-    if outcome is None or outcome.get("unsure"):
-        return None
-    return {"ok": outcome["ok"], "said": outcome["said"]}
+    return None if outcome is None else {"ok": outcome["ok"], "said": outcome["said"]}

@@ -172,7 +172,10 @@ class Gate:
             raise Refused("denied", f"{remedy} may not use {name}")
         with self._turn(acted):
             acted = self._open(id)
-            policy = self._check(acted, undoes=verb.undoes)
+            undone = verb.undoes.get(remedy)
+            if undone is not None and not acted.did(undone, args):
+                raise Refused("denied", f"{name} takes back {undone}, which was not done so here")
+            policy = self._check(acted, undoes=undone is not None)
             n = len(acted.steps) + 1
             turn = Turn(
                 id, remedy, acted.begin["subject"], policy, self._folder, self._uid, _left_s(acted)
@@ -262,5 +265,5 @@ def _left_s(acted: Acted) -> float:
 
 def _settled(acted: Acted) -> None:
     for step in acted.steps:
-        if step.outcome is None or step.outcome.get("unsure"):
+        if step.outcome is None:
             raise Refused("denied", f"step {step.n} ({step.verb}) has no outcome: settle it first")

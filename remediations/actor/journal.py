@@ -28,13 +28,18 @@ Line = dict[str, Any]
 
 
 class Step(NamedTuple):
-    """One verb of an action; `outcome` is None where nobody knows whether it was done."""
+    """One verb of an action; `outcome` is None where nobody knows whether it was done.
+
+    `doubted` is what was so once: whoever settles it later is believed for going on, and not for
+    the counts.
+    """
 
     n: int
     verb: str
     args: Mapping[str, Any]
     at: float
     outcome: Line | None
+    doubted: bool = False
 
 
 class Acted(NamedTuple):
@@ -48,7 +53,12 @@ class Acted(NamedTuple):
     @property
     def touched(self) -> bool:
         """Return whether something may have been changed by it."""
-        return any(step.outcome is None or step.outcome["ok"] for step in self.steps)
+        return any(s.outcome is None or s.outcome["ok"] or s.doubted for s in self.steps)
+
+    def did(self, verb: str, args: Mapping[str, Any]) -> bool:
+        """Return whether it surely did *verb* with these arguments."""
+        known = (s for s in self.steps if s.outcome is not None and s.outcome["ok"])
+        return any(step.verb == verb and dict(step.args) == dict(args) for step in known)
 
 
 class Journal:
@@ -175,7 +185,8 @@ def _take(found: dict[str, Acted], line: Line) -> None:
         step = Step(line["n"], line["verb"], line["args"], line["at"], None)
         found[key] = acted._replace(steps=(*acted.steps, step))
     elif kind == "outcome":
-        steps = tuple(s._replace(outcome=line) if s.n == line["n"] else s for s in acted.steps)
+        told = {"doubted": True} if line.get("unsure") else {"outcome": line}
+        steps = tuple(s._replace(**told) if s.n == line["n"] else s for s in acted.steps)
         found[key] = acted._replace(steps=steps)
     elif kind == "end":
         found[key] = acted._replace(end=line)

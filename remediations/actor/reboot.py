@@ -52,10 +52,11 @@ def slurm_reboot(turn: Turn, reason: str) -> str:
     return "reboot requested: " + ("down afterwards" if held else "drained afterwards")
 
 
-@verb("slurm.reboot", undoes=True)
+@verb("slurm.reboot", undoes={"slurm.reboot": "slurm_reboot"})
 def slurm_cancel_reboot(turn: Turn, reason: str) -> str:
     """Take back a reboot that Slurm has not begun; Refused where there is none of ours."""
     del turn
+    slurm.prefixed(reason)
     now = controller.node()
     if "REBOOT_REQUESTED" not in now.states or not now.reason.startswith(reason):
         raise Refused("denied", f"no reboot of ours is pending: {'+'.join(sorted(now.states))}")

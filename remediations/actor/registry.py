@@ -9,8 +9,9 @@ caller gives `id` before them, the gate gives the turn. A verb that finds its pr
 raises loop.Refused("denied", why) before it changed anything. The answer is JSON.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from collectors.helpers.children.loop import Refused
@@ -39,12 +40,14 @@ class Kept(NamedTuple):
 class Verb(NamedTuple):
     """A verb that changes something, and the remedies that may use it.
 
-    One that *undoes* is let through after the deadline, and where the site allows it no longer.
+    *undoes* names by remedy the verb that this one takes back there. It is refused unless that one
+    was done in the same action with the same arguments; then it is let through after the deadline,
+    too, and where the site allows it no longer.
     """
 
     call: Callable[..., Any]
     remedies: frozenset[str]
-    undoes: bool = False
+    undoes: Mapping[str, str] = MappingProxyType({})
 
 
 class Tick(NamedTuple):
@@ -62,11 +65,11 @@ TICKS: dict[str, Tick] = {}
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
-def verb(*remedies: str, undoes: bool = False) -> Callable[[Call], Call]:
+def verb(*remedies: str, undoes: Mapping[str, str] | None = None) -> Callable[[Call], Call]:
     """Add a verb that changes something, for an open action of one of *remedies*."""
 
     def add(call: Call) -> Call:
-        VERBS[call.__name__] = Verb(call, frozenset(remedies), undoes)
+        VERBS[call.__name__] = Verb(call, frozenset(remedies), undoes or MappingProxyType({}))
         return call
 
     return add

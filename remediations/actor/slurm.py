@@ -46,19 +46,20 @@ def slurm_resumed(state: Path, reason: str) -> bool:
     return not OUT & controller.node().states
 
 
-@verb("slurm.drain", "slurm.resume")
+@verb("slurm.drain", "slurm.resume", undoes={"slurm.resume": "slurm_resume"})
 def slurm_drain(turn: Turn, reason: str) -> str:
     """Let no new job come to this node; jobs that run go on."""
     del turn
     prefixed(reason)
     now = controller.node()
-    if OUT & now.states and not now.reason.startswith(PREFIX):
-        raise Refused("denied", f"it is out of use already, and not by us: {now.reason:.120}")
+    if OUT & now.states:
+        whose = "by us" if now.reason.startswith(PREFIX) else "and not by us"
+        raise Refused("denied", f"it is out of use already, {whose}: {now.reason:.120}")
     change("update", f"nodename={controller.own_name()}", "state=drain", f"reason={reason}")
     return "drained"
 
 
-@verb("slurm.drain", "slurm.resume", undoes=True)
+@verb("slurm.drain", "slurm.resume", undoes={"slurm.drain": "slurm_drain"})
 def slurm_resume(turn: Turn, reason: str) -> str:
     """Take the drain with this reason back; Refused where another stands, or none.
 

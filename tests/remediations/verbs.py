@@ -30,7 +30,7 @@ def put(turn: Turn, name: str) -> str:
     return f"{name} is put"
 
 
-@verb("slurm.drain", "gpu.reset", undoes=True)
+@verb("slurm.drain", "gpu.reset", undoes={"slurm.drain": "put", "gpu.reset": "put"})
 def take(turn: Turn, name: str) -> str:
     """Remove the file."""
     del turn
