@@ -40,6 +40,8 @@ class ByRank:
         self._list: tuple[str, int] | None = None
         self._losses: dict[int, dict[int, bool]] = {}
         self._first_bad: int | None = None
+        # Of each rank the last step with a loss, and whether that is a finite number.
+        self._last: dict[int, tuple[int, bool]] = {}
 
     def copy(self) -> "ByRank":
         """Return one that can go on without changing this."""
@@ -49,6 +51,7 @@ class ByRank:
             for rank, (times, line, text) in self._work.items()
         }
         other._list, other._first_bad = self._list, self._first_bad
+        other._last = dict(self._last)
         other._losses = {step: dict(ranks) for step, ranks in self._losses.items()}
         return other
 
@@ -85,6 +88,8 @@ class ByRank:
 
     def _loss(self, step: int, rank: int, loss: float) -> None:
         finite = math.isfinite(loss)
+        if rank in self._last or len(self._last) < MOST_RANKS:
+            self._last[rank] = (step, finite)
         if self._first_bad is not None and step != self._first_bad:
             return
         if step not in self._losses and len(self._losses) >= STEPS_AT_ONCE:
@@ -105,6 +110,13 @@ class ByRank:
             bad=tuple(sorted(rank for rank, finite in ranks.items() if not finite)),
             clean=tuple(sorted(rank for rank, finite in ranks.items() if finite)),
         )
+
+    def still(self) -> tuple[int, ...]:
+        """Return the ranks whose loss is no number in the step that is printed last."""
+        last = max((step for step, _ in self._last.values()), default=0)
+        # A rank may be one step behind the others.
+        bad = (r for r, (step, finite) in self._last.items() if not finite and step >= last - 1)
+        return tuple(sorted(bad))
 
     def times(self) -> tuple[RankTimes, ...]:
         """Return each rank's last times, where there are several ranks."""

@@ -5,6 +5,7 @@ from collections import Counter, deque
 import msgspec
 
 from diagnostics.rules.line import Line, decoded
+from diagnostics.series.beside import Beside
 from diagnostics.series.by_rank import Elsewhere, RankTimes
 from diagnostics.series.configuration import Configuration
 from diagnostics.series.drawn import Drawn, Laggard, Quote
@@ -38,7 +39,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finite loss, `timed` the last step time, `synced` the last gradient-sync time. `ranks` has the
     last times of each rank, where one log has several, `laggards` what a framework's own report
     says of the slowest. `framework` wrote the log; `settings` are what it was started with.
-    `elsewhere` is who else printed the first step whose loss is no number.
+    `elsewhere` is who else printed the first step whose loss is no number, `still` are the ranks
+    of which it is none in the last step.
     """
 
     points: tuple[Point, ...] = ()
@@ -55,6 +57,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     framework: str | None = None
     settings: Configuration = Configuration()
     elsewhere: Elsewhere | None = None
+    still: tuple[int, ...] = ()
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -86,6 +89,7 @@ class Drawing:
         self._told = 0
         self._notable = 0
         self._unread = Unread()
+        self._beside = Beside()
         self._head = ""
 
     def head(self, head: bytes) -> None:
@@ -106,6 +110,7 @@ class Drawing:
     def _leave(self, lines: Lines) -> None:
         """Choose which of the lines are read, now that so many newer ones came."""
         self._count -= len(lines.raws)
+        self._beside.leave(lines)
         sorts, (_, notable) = lines.sorts, lines.sorts[0]
         each = lines.skips or (notable and self._notable < MOST_NOTABLE)
         if each or sorts.count(sorts[0]) < len(sorts):
@@ -201,7 +206,8 @@ class Drawing:
             count=count or len(drawn.micro),
             bad=drawn.bad + self._unread.bad,
             ranks=drawn.by_rank.times(),
-            elsewhere=drawn.by_rank.elsewhere(),
+            elsewhere=self._beside.elsewhere(self._waiting) or drawn.by_rank.elsewhere(),
+            still=drawn.by_rank.still(),
             laggards=tuple(drawn.laggards),
             framework=named(self._head, *(point.text or "" for point in drawn.points[:FIRST])),
             settings=drawn.settings.configuration(),

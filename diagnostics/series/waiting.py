@@ -93,11 +93,11 @@ class Unread:
         if new := {shape for shape in shapes if shape not in self._known}:
             self._learn(new, raws)
         for shape, times in shapes.items():
-            bad = self._known[shape]
-            if bad is None:
-                self.bad += sum(_bad(raw) for raw in raws if raw.translate(ZEROS) == shape)
+            known = self._known[shape]
+            if known is None:
+                self.bad += sum(bad(raw) for raw in raws if raw.translate(ZEROS) == shape)
             else:
-                self.bad += times * bad
+                self.bad += times * known
 
     def less(self, raws: list[bytes]) -> None:
         """Count these lines no more: they are read."""
@@ -113,9 +113,10 @@ class Unread:
             if shape in new or shape not in self._known:
                 new.discard(shape)
                 differ = any(word in shape for word in EXPONENTS)
-                self._known[shape] = None if differ else _bad(raw)
+                self._known[shape] = None if differ else bad(raw)
 
 
-def _bad(raw: bytes) -> bool:
+def bad(raw: bytes) -> bool:
+    """Return whether a line has a loss that is no finite number."""
     said = numbers(decoded(raw))
     return said is not None and said.loss is not None and not math.isfinite(said.loss)

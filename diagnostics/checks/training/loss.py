@@ -65,7 +65,8 @@ def _not_finite(log: LogSeen, hits: list[Hit], others: Elsewhere | None) -> Find
     last = max([curve.last_bad.line if curve.last_bad else 0, *(hit.last_line for hit in hits)])
     proof = tuple(_timed(one) for one in evidence(log, hits) or (quoted(log, curve.first_bad),))
     rule = hits[0].rule if hits else None
-    if curve.finite is not None and curve.finite.line > last:
+    # A finite loss of one rank says nothing of another.
+    if curve.finite is not None and curve.finite.line > last and not curve.still:
         return found(
             "nan_loss",
             "warning",

@@ -113,3 +113,22 @@ def test_a_line_of_maxtext_is_a_step() -> None:
     )
     (point,) = read(line).points
     assert (10, 1250.0, 6553.6, 9.876) == (point.step, point.step_ms, point.rate, point.loss)
+
+
+@pytest.mark.parametrize(
+    ("lines", "still"),
+    [
+        (["[rank3]: step: 7 loss: nan", "[rank0]: step: 7 loss: 2.1"], (3,)),
+        (["[rank3]: step: 7 loss: nan", "[rank0]: step: 8 loss: 2.1"], (3,)),
+        (["[rank3]: step: 7 loss: nan", "[rank3]: step: 8 loss: 2.1"], ()),
+        (["[rank3]: step: 7 loss: nan", "[rank0]: step: 9 loss: 2.1"], ()),
+        (["step: 7 loss: nan", "step: 8 loss: 2.1"], ()),
+    ],
+)
+def test_a_finite_loss_of_one_rank_says_nothing_of_another(
+    lines: list[str], still: tuple[int, ...]
+) -> None:
+    """A rank is still bad where it is in its last step, and that is the run's."""
+    curve = read("".join(f"{line}\n" for line in lines))
+
+    assert still == curve.still
