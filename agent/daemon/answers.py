@@ -12,6 +12,7 @@ from agent.daemon.sampler import SourceState
 from agent.daemon.view import Owners, restricted
 from agent.daemon.walker import Walk
 from collectors.facts.observation import Observation
+from collectors.gpu.caps import PowerCaps
 from diagnostics.document import Document, plain
 from diagnostics.incidents.life import Life
 from remediations.plan.situation import Acting
@@ -51,7 +52,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to `status`; `diagnosis` is None until a walk was finished.
 
-    `stages_s` is by stage how long ago the oldest of what is looked at for each walk was seen.
+    `stages_s` is by stage how long ago the oldest of what is looked at for each walk was seen;
+    `caps` is what is held down because of heat, None where that is nothing.
     """
 
     schema: str = SCHEMA
@@ -62,6 +64,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     agent: About
     gpus: tuple[GpuRow, ...]
     sources: Sequence[SourceState]
+    caps: PowerCaps | None = None
 
 
 class Daemon(Protocol):
@@ -153,7 +156,16 @@ def status(daemon: Daemon, peer: Peer) -> Status:
         agent=daemon.about(),
         gpus=rows,
         sources=daemon.sources(),
+        caps=_caps(daemon),
     )
+
+
+def _caps(daemon: Daemon) -> PowerCaps | None:
+    """Return what is held down, or in a person's hands, with the time of now."""
+    seen, age = daemon.newest("PowerCaps") or (None, 0.0)
+    if not isinstance(seen, PowerCaps) or not (seen.held or seen.handed_over):
+        return None
+    return msgspec.structs.replace(seen, now=seen.now + age, ended=())
 
 
 def _stages(walk: Walk | None, age_s: float | None) -> dict[str, float]:

@@ -154,7 +154,9 @@ class Heat:
     def _told(self, name: str, state: State, order: Order) -> None:
         """Say once that a person has it, and once that it is over."""
         if order.page:
-            person = HandedOver(subject=name, phase=state.phase, why=order.why)
+            before = self.handed_over.get(name)
+            since = before.since if before is not None else self._node.now()
+            person = HandedOver(subject=name, phase=state.phase, why=order.why, since=since)
             self.handed_over[name] = person
             self._once(f"page {name}", "heat_needs_person", subject=name, why=order.why)
         elif order.kind != "keep" or state.phase in ("watching", "capped"):

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from agent.render.gpu_table import Users, gpu_table
+from agent.render.heat import heat
 from agent.render.incidents import incidents
 from agent.render.language import say
 from agent.render.lines import Line, Span, block, cells, edge, pad, shown
@@ -39,7 +40,9 @@ def draw(
     first, *more = verdict(page)
     page.width, page.narrow = width, width < ROOMY
     page.ages = {name: say("{age} ago", age=age(old)) for name, old in status["stages_s"].items()}
-    gpus = [*gpu_table(page, status["gpus"], users), ()] if status["gpus"] else []
+    gpus = gpu_table(page, status["gpus"], users) if status["gpus"] else []
+    gpus += heat(page, status.get("caps"))
+    gpus += [()] if gpus else []
     walked = [*stages(page), ()] if status["diagnosis"] is not None else []
     causes: list[Line] = [*incidents(page), ()]
     lines = [edge(first, seen, width), *more, ()]

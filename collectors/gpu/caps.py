@@ -43,12 +43,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class HandedOver(msgspec.Struct, frozen=True, kw_only=True):
     """What is in a person's hands: heat that may not or cannot be held, and why.
 
-    `phase` is the controller's word: braked, blind, foreign or floor.
+    `phase` is the controller's word: braked, blind, foreign or floor; `since` is epoch seconds.
     """
 
     subject: Text
     phase: Text
     why: Text
+    since: float = 0.0
 
 
 class PowerCaps(Observation, frozen=True, kw_only=True):

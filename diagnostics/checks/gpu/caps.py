@@ -65,9 +65,9 @@ def _held(cap: Cap, person: HandedOver | None) -> Finding:
         "gpudiag holds {what} at {limit} of {before}: {why}{person}",
         _evidence(limit=cap.limit, before=cap.before, since=cap.since),
         variant="handed_over" if person else "",
-        what=_named(cap.subject),
-        limit=_measure(cap.limit, cap.unit),
-        before=_measure(cap.before, cap.unit),
+        what=named(cap.subject),
+        limit=measure(cap.limit, cap.unit),
+        before=measure(cap.before, cap.unit),
         why=cap.why,
         person=f"; a person is needed: {person.why}" if person else "",
     )
@@ -81,7 +81,7 @@ def _left_hot(one: HandedOver) -> Finding:
         "gpudiag leaves {what} alone: {why}",
         _evidence(why=one.why),
         variant="hot",
-        what=_named(one.subject),
+        what=named(one.subject),
         why=one.why,
     )
 
@@ -94,7 +94,7 @@ def _ended(ended: Ended) -> Iterator[Finding]:
             _subject(ended.subject),
             "gpudiag let go of {what}; {how}",
             _evidence(how=ended.how, because=ended.because),
-            what=_named(ended.subject),
+            what=named(ended.subject),
             how=ended.how,
         )
     elif ended.how.startswith(RESTORED) and ended.because == EXPIRED:
@@ -104,7 +104,7 @@ def _ended(ended: Ended) -> Iterator[Finding]:
             _subject(ended.subject),
             "nobody renewed the cap on {what} for 15 min: {how}",
             _evidence(how=ended.how, because=ended.because),
-            what=_named(ended.subject),
+            what=named(ended.subject),
             how=ended.how,
         )
 
@@ -113,11 +113,13 @@ def _subject(name: str) -> Subject:
     return NODE if name in BMC else Subject(kind="gpu", name=name)
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
+    """Return in words what a cap is on."""
     return f"the node by {BMC[name]}" if name in BMC else f"GPU {name}"
 
 
-def _measure(limit: int, unit: str) -> str:
+def measure(limit: int, unit: str) -> str:
+    """Return a limit with its unit, power in W."""
     return f"{round(limit / 1000)} W" if unit == "mW" else f"{limit} {unit}"
 
 

@@ -11,6 +11,7 @@ from agent.daemon.gpus import GpuRow
 from agent.daemon.peer import Peer
 from agent.render.lines import plain
 from agent.render.status import draw
+from collectors.gpu.caps import Cap, Ended, HandedOver, PowerCaps
 from diagnostics.document import plain as as_json
 from tests.agent.daemon.documents import finding, walked
 from tests.agent.daemon.fake import Fake
@@ -133,3 +134,48 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     said = answer(Fake(walked(finding()), rows=(ROW,)), report=report)
 
     assert [] == [line for line in page(said, width).splitlines() if len(line) > width]
+
+
+def capped(subject: str, limit: int, since: float) -> Cap:
+    """Return a cap on 700 W."""
+    return Cap(subject=subject, limit=limit, before=700_000, since=since, why=f"{subject} is hot")
+
+
+HOT = PowerCaps(
+    held=(capped("0000:4e:00.0", 630_000, 400.0), capped("0000:5d:00.0", 560_000, 100.0)),
+    handed_over=(
+        HandedOver(subject="dcmi", phase="blind", why="nobody tells a temperature", since=960.0),
+    ),
+    now=990.0,
+)
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_what_is_held_because_of_heat(*, live: bool) -> None:
+    """One line says what is held, since when and why, and one what a person is called for."""
+    said = answer(Fake(walked(finding()), rows=(ROW,), kept={"PowerCaps": (HOT, 10.0)}))
+    lines = plain(draw(said, width=140, ascii_only=True, live=live)).splitlines()
+    told = [line for line in lines if "heat" in line]
+
+    expected = [
+        "  -  heat  GPU 0000:5d:00.0 and 1 more at 560 W of 700 W for 15 min: 0000:5d:00.0 is hot",
+        "  !  heat  a person is needed for the node by DCMI for 40 s: nobody tells a temperature",
+    ]
+    assert expected == told
+
+
+def test_without_heat_there_is_no_line() -> None:
+    """What ended is no news of now; an agent that knows no caps says nothing of them."""
+    ended = Ended(subject="dcmi", how="restored to 1850 W", because="it is cool", at=1.0)
+    said = [answer(Fake(walked(), kept={"PowerCaps": (PowerCaps(ended=(ended,)), 1.0)}))]
+    said.append({key: value for key, value in said[0].items() if key != "caps"})
+
+    assert [False, False] == ["heat" in page(one) for one in said]
+
+
+def test_one_cap_is_named_alone() -> None:
+    """Without others no number of them is told, and a new one counts in seconds."""
+    one = msgspec.structs.replace(HOT, held=HOT.held[:1], handed_over=(), now=405.0)
+    drawn = page(answer(Fake(walked(), kept={"PowerCaps": (one, 0.0)})))
+
+    assert "GPU 0000:4e:00.0 at 630 W of 700 W for 5 s: 0000:4e:00.0 is hot" in drawn
