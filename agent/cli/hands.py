@@ -10,6 +10,7 @@ import msgspec
 from agent.bundle import SHAPES, parts
 from agent.cli.planned import Planned, walked
 from agent.cli.run import in_turns, open_node
+from agent.daemon.cluster import OfNode
 from agent.outbox.worker import Worker
 from agent.settings.join import joined
 from agent.settings.load import Settings
@@ -74,6 +75,7 @@ class Keyboard:
 
     async def _do(self, action: Action, boot_id: str) -> Ended:
         loop = asyncio.get_running_loop()
+        kubernetes = self._told.settings.kubernetes
         means = Means(
             actor=self._actor,
             leases=self._leases,
@@ -83,6 +85,7 @@ class Keyboard:
             sleep=asyncio.sleep,
             now=loop.time,
             person=self._person,
+            hands={"kubernetes": OfNode(kubernetes, self._worker.ask)} if kubernetes.api else {},
         )
         return await execute(action, REMEDIES[action.remedy], boot_id, means)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from agent.bundle import SHAPES, parts
 from agent.daemon.checking import Checking
+from agent.daemon.cluster import Cluster, OfNode
 from agent.daemon.log import Log
 from agent.daemon.parts import Parts
 from agent.daemon.walker import Walk
@@ -89,13 +90,15 @@ class Remedying:
         policy: str = PATH,
         rehearsal: bool = False,
         hands: Mapping[str, Hand] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self._node, self._hand, self._log, self._newest = node, hand, log, newest
         self._leases: Staying = leases or NoFleet()
         self._heard = heard
         self._path = policy
         self._rehearsal = rehearsal
-        self._hands = hands or {}
+        self._cluster = cluster
+        self._hands = hands or ({} if cluster is None else {"kubernetes": cluster})
         self._worker = Worker("acting")
         self._bundles = Bundles(folder / "bundles")
         self._trail = Trail(folder, self._name, self._worker.ask, send)
@@ -135,7 +138,11 @@ class Remedying:
     async def round(self) -> Ended | None:
         """Look at policy, actor and fleet; finish what is open, or do the one thing that acts."""
         state = await self._look()
-        if state is None or self._walk is None:
+        if self._walk is None:
+            return None
+        if self._cluster is not None:
+            await self._cluster.tell(decide(self._situation(self._walk)))
+        if state is None:
             return None
         if state["open"]:
             for ended in await recover(REMEDIES, self._means()) or []:
@@ -191,6 +198,7 @@ class Remedying:
             open_action=_open(state),
             history=_history(state),
             fleet=self._heard(),
+            kubernetes=await self._cluster.look() if self._cluster is not None else None,
             seen_s={name: at - since for name, (since, _) in self._since.items()},
             walks={name: walks for name, (_, walks) in self._since.items()},
             clear_s=None if self._clear_since is None else at - self._clear_since,
@@ -238,6 +246,7 @@ class Remedying:
 def remedying(parts: Parts, newest: Newest) -> Remedying:
     """Return the service of a daemon that is made of *parts*."""
     fleet = parts.reporting.fleet() if parts.reporting is not None else None
+    kubernetes = parts.settings.kubernetes
     return Remedying(
         parts.node,
         ActorHand(parts.actor),
@@ -247,6 +256,7 @@ def remedying(parts: Parts, newest: Newest) -> Remedying:
         leases=fleet,
         send=fleet.tell if fleet is not None else None,
         heard=parts.reporting.heard if parts.reporting is not None else lambda: None,
+        cluster=OfNode(kubernetes, Worker("kubernetes").ask) if kubernetes.api else None,
     )
 
 

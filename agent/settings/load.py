@@ -39,6 +39,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     job_text: Literal["none", "masked", "full"] = "masked"
 
 
+class Kubernetes(msgspec.Struct, frozen=True, kw_only=True):
+    """The API server that knows this node (None: none does), and the token for it."""
+
+    api: str | None = None
+    node: str | None = None
+    token: str = "/etc/gpudiag/kubernetes/token"  # noqa: S105 - a path
+    ca: str = "/etc/gpudiag/kubernetes/ca.crt"
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The effective settings: what the file says over what is shipped.
 
@@ -55,6 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[tuple[str, str], ...] = ()
     agent: Agent = Agent()
     report: Report = Report()
+    kubernetes: Kubernetes = Kubernetes()
     drain: frozenset[str] = frozenset()
 
     def wanted(self, logs: tuple[str, ...] = (), *, ask_driver: bool = False) -> Wanted:
@@ -119,6 +129,7 @@ def parse(
         limits=_limits(file["checks"], path),
         agent=msgspec.convert(file["agent"], Agent),
         report=msgspec.convert({**file["report"], **file["privacy"]}, Report),
+        kubernetes=msgspec.convert(file["kubernetes"], Kubernetes),
         drain=_drain(tuple(file["hook"]["drain"]), path),
     )
 

@@ -94,6 +94,18 @@ class ReportTable(Table):
     spool_mib: int = Field(default=256, ge=1, le=65_536)
 
 
+class KubernetesTable(Table):
+    """The API server that knows this node, and the token that may cordon it; without `api`, none.
+
+    `node` is what it calls this node, the host's name where that is left out.
+    """
+
+    api: str | None = Field(default=None, pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")
+    node: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
+    token: str = Field(default="/etc/gpudiag/kubernetes/token", pattern=r"^/[^\x00-\x1f]*$")
+    ca: str = Field(default="/etc/gpudiag/kubernetes/ca.crt", pattern=r"^/[^\x00-\x1f]*$")
+
+
 class PrivacyTable(Table):
     """What of a job's own text leaves the node."""
 
@@ -109,6 +121,7 @@ class File(Table):
     hook: HookTable = HookTable()
     report: ReportTable = ReportTable()
     privacy: PrivacyTable = PrivacyTable()
+    kubernetes: KubernetesTable = KubernetesTable()
     expect: ExpectTable = ExpectTable()
     tools: dict[str, Tool] = {}
     checks: dict[str, dict[str, Any]] = {}

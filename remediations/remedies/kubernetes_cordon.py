@@ -16,12 +16,18 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
         return None
     if "out" not in repairs(situation, root):
         return None
+    why = {"reason": reason(incident, root)}
     step = Step(
         verb="kubernetes_cordon",
-        args={"reason": reason(incident, root)},
+        args=why,
         says=f"kubectl cordon {kube.name}, with our taint of effect NoSchedule",
-        undo=Step(verb="kubernetes_uncordon", says="uncordon it, if the taint is still ours"),
-        done="kubernetes_node",
+        undo=Step(
+            verb="kubernetes_uncordon",
+            args=why,
+            says="uncordon it, if the taint is still ours",
+            done="kubernetes_uncordoned",
+        ),
+        done="kubernetes_cordoned",
     )
     return answer("kubernetes.cordon", situation, incident, root, (step,), verify=(), risk=RISK)
 

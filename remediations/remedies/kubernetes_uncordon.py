@@ -20,8 +20,9 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
     fault = fault_of(kube.reason) or "unknown"
     step = Step(
         verb="kubernetes_uncordon",
+        args={"reason": kube.reason or ""},
         says=f"kubectl uncordon {kube.name}, and take our taint off",
-        done="kubernetes_node",
+        done="kubernetes_uncordoned",
     )
     return Action(
         key=key(NAME, situation, fault, kube.reason or ""),
