@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from remediations.actor import clock, held, limits
+from remediations.actor import clock, counts, held, limits
 from remediations.actor.held import Held
 from remediations.actor.journal import Journal
 from remediations.actor.registry import Refused
@@ -69,7 +70,8 @@ class Capping(NamedTuple):
     def _set(self, at: Target, wanted: int, limit: int) -> dict[str, Any]:
         meant = self._meant(at.unit, wanted, limit)
         keep(self.state, self.name, meant)
-        note(self.state, self.name, meant, f"{limit} to {wanted} {at.unit}: {self.why}")
+        if wanted != limit:
+            note(self.state, self.name, meant, f"{limit} to {wanted} {at.unit}: {self.why}")
         try:
             got = at.put(wanted)
         except (Refused, Gone):
@@ -125,4 +127,6 @@ def note(state: Path, name: str, one: Held, said: str) -> None:
     """Write into the actor's journal what is done to a cap."""
     line = {"kind": "cap", "id": "cap", "subject": name, "before": one.cap.before}
     said = said[:MOST_SAID]
-    Journal(state).write(line | {"ours": list(one.cap.ours), "said": said} | clock.stamp())
+    journal = Journal(state)
+    journal.rotate(partial(counts.kept, now=time.time()))
+    journal.write(line | {"ours": list(one.cap.ours), "said": said} | clock.stamp())

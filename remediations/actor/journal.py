@@ -109,10 +109,14 @@ class Journal:
     def rotate(self, keep: Callable[[Acted], bool]) -> None:
         """Begin a new file where this one is long, with what is to *keep* at its head.
 
-        So nobody who asks often makes the actor forget. Not while an action is open.
+        So nobody who asks often makes the actor forget. Nobody writes meanwhile.
         """
         if not self.path.exists() or self.path.stat().st_size < self._most:
             return
+        with self.locked("write"):
+            self._rotate(keep)
+
+    def _rotate(self, keep: Callable[[Acted], bool]) -> None:
         kept = {one.id for one in self.actions().values() if keep(one)}
         head = {_text(line): None for line in self.lines() if line["id"] in kept}
         fresh = self._folder / "journal.new"
