@@ -6,7 +6,7 @@ The agent reads it to decide and the actor to enforce, so nothing but the standa
 import dataclasses
 import tomllib
 from collections.abc import Mapping
-from math import isfinite
+from math import inf
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -181,5 +181,6 @@ def _fits(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type expression
     if get_origin(hint) is tuple:
         return isinstance(value, list) and all(_fits(one, get_args(hint)[0]) for one in value)
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and -inf < value < inf  # type: ignore[operator]  # number says so
     return type(value) is hint

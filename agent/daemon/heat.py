@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from agent.daemon.bmc_redfish import ByRedfish
 from agent.daemon.log import Log
 from collectors.bmc.sensors import BmcSensors
 from collectors.catalog import Source
@@ -29,6 +30,8 @@ REMEDY = "gpu.power_cap"
 BY_BMC = ("dcmi", "redfish")
 # Renewed while so much of it is left, so that a few lost questions do no harm.
 RENEW_AT = 0.8
+# The BMC is read by Redfish at each second look: as often as by IPMI.
+READ_EACH = 2
 # DCMI takes five runs of ipmitool, Redfish four answers.
 CAP_S, NODE_S, ASK_S = 15.0, 60.0, 5.0
 
@@ -57,6 +60,7 @@ class Heat:
         self._hand = hand
         self._log = log
         self._pace = pace
+        self._redfish = ByRedfish(hand, READ_EACH * pace.sample_s)
         self._states: dict[str, State] = {}
         self._said: dict[str, str] = {}
         self.handed_over: dict[str, HandedOver] = {}
@@ -80,9 +84,10 @@ class Heat:
         if not acting:
             # Whom nothing is asked of is told of heat by the checks alone.
             self.handed_over.clear()
-        why = "; ".join(one.says for one in self._causes())
+        seen_now = await self._seen(by_redfish=acting and policy.heat.redfish)
+        why = "; ".join(one.says for one in causes.reasons(*seen_now))
         asked: list[Coroutine[Any, Any, None]] = []
-        for name, said in self._samples(held or {}, policy):
+        for name, said in self._samples(held or {}, policy, *seen_now):
             state, order = step(self._states.get(name, State()), said, self._pace)
             self._states[name] = state
             if acting:
@@ -114,17 +119,22 @@ class Heat:
         self._said.pop("actor", None)
         return {one["subject"]: _on(one) for one in answer.value["held"]}
 
-    def _causes(self) -> tuple[causes.Reason, ...]:
+    async def _seen(self, *, by_redfish: bool) -> tuple[BmcSensors | Missing, GpuHealth | Missing]:
+        """Return what the BMC tells, by IPMI or Redfish, and what the driver does."""
         sensors, health = self._newest(BmcSensors), self._newest(GpuHealth)
         assert isinstance(sensors, BmcSensors | Missing)
         assert isinstance(health, GpuHealth | Missing)
-        return causes.reasons(sensors, health)
+        other = await self._redfish.newest(self._node.monotonic()) if by_redfish else None
+        return causes.joined(sensors, other), health
 
-    def _samples(self, held: Mapping[str, On], policy: Policy) -> Iterator[tuple[str, Seen]]:
+    def _samples(
+        self,
+        held: Mapping[str, On],
+        policy: Policy,
+        sensors: BmcSensors | Missing,
+        health: GpuHealth | Missing,
+    ) -> Iterator[tuple[str, Seen]]:
         """Yield what is seen of each GPU, of those with a cap that say nothing, and of the node."""
-        sensors, health = self._newest(BmcSensors), self._newest(GpuHealth)
-        assert isinstance(sensors, BmcSensors | Missing)
-        assert isinstance(health, GpuHealth | Missing)
         bmc, lost = causes.word(sensors, health), causes.supply_lost(sensors)
         now = self._node.monotonic()
         gpus = {} if isinstance(health, Missing) else {g.pci: g for g in health.answering()}

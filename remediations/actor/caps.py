@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from remediations.actor import capping, clock, held, limits
+from remediations.actor import capping, clock, held, limits, thermal
 from remediations.actor.apart import apart
 from remediations.actor.held import Held
 from remediations.actor.registry import Kept, Refused, every, keeper, question
@@ -59,6 +59,15 @@ def cap_node(kept: Kept, steps: int, why: str) -> dict[str, Any]:
         raise Refused("denied", f"{steps} steps of 10 % end below the floor of 60 %")
     name, way = limits.of_node(kept.policy)
     return _change(kept, name, steps, why, way)
+
+
+@keeper(REMEDY)
+def node_sensors(kept: Kept) -> dict[str, Any]:
+    """Return what the BMC's Redfish says of temperatures, fans and supplies; nothing is changed."""
+    name, way = limits.of_node(kept.policy)
+    if name != limits.REDFISH:
+        raise Refused("denied", "the policy names no BMC by Redfish: [heat] redfish, redfish_url")
+    return {"sensors": thermal.read(way)}
 
 
 @keeper(REMEDY)

@@ -82,7 +82,7 @@ class Redfish:
             raise Refused("denied", "the BMC does not take its power limit away")
 
     def _get(self) -> Power:
-        return power(*_ask(self._way, "GET"))
+        return power(*ask(self._way, "GET"))
 
     def _patch(self, limit: int | None) -> Power:
         now = self._get()
@@ -91,7 +91,7 @@ class Redfish:
             wanted["LimitException"] = "NoAction"
         # The first control is the node's; an empty object leaves another as it is.
         controls = [{"PowerLimit": wanted}, *({} for _ in range(now.controls - 1))]
-        _ask(self._way, "PATCH", json.dumps({"PowerControl": controls}).encode(), now.etag)
+        ask(self._way, "PATCH", json.dumps({"PowerControl": controls}).encode(), now.etag)
         return self._get()
 
 
@@ -125,7 +125,7 @@ def _text(value: object) -> str | None:
     return value[:200] if isinstance(value, str) and value.isprintable() else None
 
 
-def _ask(
+def ask(
     way: Mapping[str, str], method: str, body: bytes | None = None, etag: str | None = None
 ) -> tuple[bytes, str | None]:
     """Return body and ETag of one answer within 10 s; Refused with the reason where there is none.

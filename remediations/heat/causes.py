@@ -37,6 +37,22 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     says: str
 
 
+def joined(ipmi: BmcSensors | Missing, redfish: BmcSensors | None) -> BmcSensors | Missing:
+    """Return what IPMI tells, and of the kinds of which it tells nothing what Redfish does.
+
+    One sensor that is read both ways may not count as two that agree.
+    """
+    if redfish is None:
+        return ipmi
+    if isinstance(ipmi, Missing) or not ipmi.present or ipmi.age_s > OLD_S:
+        return redfish
+    if redfish.age_s > OLD_S:
+        return ipmi
+    told = {sensor.kind for sensor in read(ipmi.sensors)}
+    more = (sensor for sensor in redfish.sensors if sensor.kind not in told)
+    return msgspec.structs.replace(ipmi, sensors=(*ipmi.sensors, *more))
+
+
 def word(seen: BmcSensors | Missing, health: GpuHealth | Missing) -> Bmc:
     """Return what the BMC's temperatures say together."""
     if isinstance(seen, Missing):

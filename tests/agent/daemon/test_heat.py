@@ -36,6 +36,7 @@ class Room(Still):
         self.health: Observation | Missing | None = None
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.said: list[tuple[str, dict[str, Any]]] = []
+        self.by_redfish: list[dict[str, Any]] = []
         self.actor = True
         self.refuses: str | None = None
         self.hangs: asyncio.Event | None = None
@@ -122,8 +123,16 @@ class Doing:
         if verb == "caps":
             return Done({"held": [room.told(name) for name in room.held]})
         room.asked.append((verb, dict(args)))
+        if verb == "node_sensors":
+            return Done({"sensors": room.by_redfish}) if room.by_redfish else NO_ACTOR
         if room.refuses:
             return Objection(room.refuses)
+        await self.do(verb, args)
+        return Done({})
+
+    async def do(self, verb: str, args: Mapping[str, Any]) -> None:
+        """Do what changes something."""
+        room = self.room
         if verb == "renew_caps":
             for cap in room.held.values():
                 cap[2] = room.at_s + 900.0
@@ -135,7 +144,6 @@ class Doing:
             room.hangs.set()
         elif verb == "cap_clocks":
             room.clocks(args["gpu"], args["limit_mhz"])
-        return Done({})
 
 
 async def test_down_and_up() -> None:
@@ -289,6 +297,52 @@ async def test_the_cause_is_named() -> None:
     await room.looks(5)
 
     assert room.asked[0][1]["why"].endswith("; a fan is too slow (FAN2 300 RPM)")
+
+
+REDFISH = f'{ACT}[heat]\nredfish = true\nredfish_url = "https://169.254.3.1/x/Power"\n'
+WARM = {"kind": "inlet", "name": "Inlet", "value": 44.0, "unit": "C", "crossed": ["unc"]}
+
+
+async def test_the_cause_is_named_by_redfish() -> None:
+    """Where IPMI tells nothing, the actor reads the BMC by Redfish, at each second look."""
+    room = Room(REDFISH)
+    room.by_redfish = [WARM]
+    room.margin = -1
+    await room.looks(5)
+    asked = [verb for verb, _ in room.asked]
+
+    said = "the air that comes in is too warm, which is the room's matter (Inlet 44 C)"
+    assert (said, 3) == (room.asked[-1][1]["why"].partition("; ")[2], asked.count("node_sensors"))
+
+
+async def test_a_lost_supply_by_redfish() -> None:
+    """A supply that Redfish calls dead lets nothing be capped."""
+    room = Room(REDFISH)
+    room.by_redfish = [WARM, {"kind": "psu", "name": "PSU1", "event": 111, "states": [0, 1]}]
+    room.margin = -1
+    await room.looks(20)
+
+    assert ({"node_sensors"}, "braked") == ({*room.verbs()}, room.heat.handed_over[GPU].phase)
+
+
+async def test_a_bmc_without_redfish_holds_nothing_up() -> None:
+    """One that never told sensors has not fallen silent: the driver's margin decides."""
+    room = Room(REDFISH)
+    room.margin = -1
+    await room.looks(5)
+
+    assert {GPU} == {*room.held}
+
+
+@pytest.mark.parametrize("wrong", [[{"kind": "moon"}], [3], [{}]])
+async def test_sensors_that_are_none(wrong: list[Any]) -> None:
+    """An answer of another form is no answer."""
+    room = Room(REDFISH)
+    room.by_redfish = wrong
+    room.margin = -1
+    await room.looks(5)
+
+    assert {GPU} == {*room.held}
 
 
 async def test_people_are_told_by_the_source() -> None:

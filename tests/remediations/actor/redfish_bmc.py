@@ -9,6 +9,8 @@ from typing import Any, Self
 from aiohttp import encode_basic_auth, web
 
 PATH = "/redfish/v1/Chassis/1/Power"
+THERMAL = "/redfish/v1/Chassis/1/Thermal"
+WELL = {"State": "Enabled", "Health": "OK"}
 USER, WORD = "capper", "not-a-secret"
 
 
@@ -22,6 +24,8 @@ class RedfishBmc:
         self.version = 1
         self.faults: dict[str, str] = {}
         self.patched: list[tuple[str | None, Any]] = []
+        self.inlet: float | None = 26.0
+        self.supply = "OK"
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.port = 0
@@ -58,6 +62,7 @@ class RedfishBmc:
     async def _start(self) -> None:
         app = web.Application()
         app.router.add_get(PATH, self._get)
+        app.router.add_get(THERMAL, self._thermal)
         app.router.add_patch(PATH, self._patch)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -87,8 +92,23 @@ class RedfishBmc:
                 },
                 {"Name": "GPU tray"},
             ],
+            "PowerSupplies": [
+                {"Name": "PSU1", "Status": {"State": "Enabled", "Health": self.supply}},
+                {"Name": "PSU2", "Status": {"State": "Absent"}},
+            ],
         }
         return web.json_response(body, headers={"ETag": self.etag})
+
+    async def _thermal(self, request: web.Request) -> web.StreamResponse:
+        if (odd := await self._odd(request)) is not None:
+            return odd
+        inlet = {"Name": "Inlet Temp", "ReadingCelsius": self.inlet, "Status": WELL}
+        inlet |= {"UpperThresholdNonCritical": 38, "UpperThresholdCritical": 43}
+        gpu = {"Name": "Tray 1", "PhysicalContext": "GPU", "ReadingCelsius": 61, "Status": WELL}
+        fan = {"FanName": "FAN3", "Reading": 7400, "ReadingUnits": "RPM", "Status": WELL}
+        fan |= {"LowerThresholdCritical": 600}
+        other = {"Name": "CPU1 Temp", "PhysicalContext": "CPU", "ReadingCelsius": 70}
+        return web.json_response({"Temperatures": [inlet, gpu, other], "Fans": [fan]})
 
     async def _patch(self, request: web.Request) -> web.StreamResponse:
         if (odd := await self._odd(request)) is not None:

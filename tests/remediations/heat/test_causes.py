@@ -1,5 +1,6 @@
 """Why it is hot, by the BMC's word, and how far that word goes."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +138,27 @@ def test_whatever_sensors_say(sensors: list[Sensor]) -> None:
     crossed = sum(s.silent is None and bool({"unc", "uc"} & set(s.crossed)) for s in sensors)
 
     assert (word != "hot" or crossed > 1, True) == (True, bool(named))
+
+
+BY_REDFISH = bmc(sensor("inlet", 91.0, "unc", "uc"), sensor("gpu", 92.0, "unc", "uc"))
+
+
+@pytest.mark.parametrize(
+    ("ipmi", "redfish", "expected"),
+    [
+        (NO_TOOL, None, "none"),
+        (NO_TOOL, BY_REDFISH, "hot"),
+        (BmcSensors(present=False), BY_REDFISH, "hot"),
+        (ASLEEP, BY_REDFISH, "hot"),
+        (bmc(sensor("inlet", 24.0), age_s=500.0), BY_REDFISH, "hot"),
+        (bmc(sensor("inlet", 24.0)), BY_REDFISH, "warm"),
+        (bmc(sensor("inlet", None, **SILENT)), BY_REDFISH, "hot"),
+        (bmc(sensor("inlet", 24.0)), msgspec.structs.replace(BY_REDFISH, age_s=500.0), "single"),
+        (NO_TOOL, msgspec.structs.replace(BY_REDFISH, age_s=500.0), "silent"),
+    ],
+)
+def test_redfish_beside_ipmi(
+    ipmi: BmcSensors | Missing, redfish: BmcSensors | None, expected: str
+) -> None:
+    """Redfish tells what IPMI does not; the same sensor is never counted twice."""
+    assert expected == causes.word(causes.joined(ipmi, redfish), gpus(None))
