@@ -45,7 +45,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     Reads only. HUP reads the settings anew, TERM ends it within 5 s. It belongs to systemd
     (deploy/systemd/gpudiag-agent.service); a person looks with `gpudiag status`.
     """
-    from agent.daemon import alarm, endpoint, jobs, keeping, kernel, log, past, peer  # noqa: PLC0415 - the daemon's alone
+    from agent.daemon import alarm, endpoint, jobs, keeping, kernel, log, past, peer, probed  # noqa: PLC0415 - the daemon's alone
     from agent.daemon.parts import Parts  # noqa: PLC0415 - same
     from agent.daemon.service import Service  # noqa: PLC0415 - same
     from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
@@ -67,6 +67,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     listening = endpoint.bind(Path(path))
     said, limit = log.configure()
     keeps, had = keeping.Keeping(place), past.KeptPast(place)
+    answered = probed.KeptProbes(place, node.monotonic)
     bell = alarm.Alarm()
     reporting = _reporting(node, settings, place, said)
     parts = Parts(
@@ -85,6 +86,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
         reporting=reporting,
         past=had,
         alarm=bell,
+        probed=answered,
     )
 
     async def whole() -> None:
@@ -95,6 +97,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     finally:
         keeps.close()
         had.close()
+        answered.close()
         listening.close()
         Path(path).unlink(missing_ok=True)
     return 0

@@ -11,6 +11,7 @@ from agent.daemon.alarm import Alarm
 from agent.daemon.keeping import Keeping
 from agent.daemon.log import Limit, Log
 from agent.daemon.past import KeptPast
+from agent.daemon.probed import KeptProbes
 from agent.settings.load import Settings
 from collectors.catalog import Source
 from collectors.node.protocol import Node
@@ -26,7 +27,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     `listening` is the local socket, `group` the id of the users who may see all. `reporting` makes
     what tells the aggregator. `past` is what this node had, `alarm` rings where a link changes,
-    `actor` is the socket of the only hand.
+    `actor` is the socket of the only hand, `probed` when peers answered
+    in this boot.
     """
 
     node: Node
@@ -43,3 +45,4 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     past: KeptPast | None = None
     alarm: Alarm | None = None
     actor: str = SOCKET
+    probed: KeptProbes | None = None

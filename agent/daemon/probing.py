@@ -11,6 +11,7 @@ import msgspec
 
 from agent.daemon.compared import Compared
 from agent.daemon.confirmed import Confirmed
+from agent.daemon.probed import Answered, Key
 from aggregator.wire import Asks, Receipt, Way
 from collectors.catalog import Source
 from collectors.facts.observation import Cause, Missing, Observation
@@ -42,8 +43,6 @@ MOST_ASKED = 64
 MOST_DEVICES = 16
 
 Answer = Probe | FullSize | TcpAnswer
-# The tool, the peer, and the two ends' devices.
-Key = tuple[str, str, str, str]
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,15 +56,17 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 class Probing:
     """Makes this node's probes, and hands out what they said."""
 
-    def __init__(self, node: Node, wanted: Callable[[], Wanted]) -> None:
+    def __init__(
+        self, node: Node, wanted: Callable[[], Wanted], answered: Answered | None = None
+    ) -> None:
         self._node = node
+        self._answered = answered or Answered(node.monotonic)
         self._wanted = wanted
         self._kept: dict[Key, Kept] = {}
         self._managers, self._hops = Managers(), Hops()
         self._allowed: float | None = None
         self._held: Missing | None = None
         self._done = 0.0
-        self._places: dict[str, Place] = {}
         self.confirmed = Confirmed(node.monotonic)
         self.compared = Compared(node.monotonic)
 
@@ -100,14 +101,7 @@ class Probing:
 
     def worked(self) -> tuple[Way, ...]:
         """Return by device of this node when a peer last answered its pings."""
-        last: dict[str, float] = {}
-        for (tool, _, rail, _), kept in self._kept.items():
-            if tool == "ibping" and kept.answered is not None:
-                last[rail] = max(kept.answered, last.get(rail, kept.answered))
-        now = self._node.monotonic()
-        found = ((rail, at, self._places.get(rail, Place())) for rail, at in last.items())
-        ways = (Way(rail, round(now - at, 1), place.pkey, place.lid) for rail, at, place in found)
-        return tuple(ways)[:MOST_DEVICES]
+        return self._answered.ways(MOST_DEVICES)
 
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return *sources* with those of probes as ones that show what is kept."""
@@ -180,10 +174,9 @@ class Probing:
             made = (await ibping.ping(self._node, [msgspec.structs.replace(peer, rail=rail)]))[0]
             other = peer_rail if peer_rail != rail else ""
             made = msgspec.structs.replace(made, peer_rail=other)
-            self._keep(("ibping", name, rail, other), made, answered=made.answered)
+            at = await partitions.place(self._node, rail) if made.answered else None
+            self._keep(("ibping", name, rail, other), made, at, answered=made.answered)
             silent = made.missing is None and not made.answered
-            if made.answered:
-                self._places[rail] = await partitions.place(self._node, rail)
         # One address stands for all rails: once a round is enough.
         if peer.address and self._older(("ping", name, "", ""), ROUND_S / 2):
             await self._over_ip(peer)
@@ -202,10 +195,14 @@ class Probing:
         ours = [one for one in self._wanted().peers if one.name == name]
         return next((one for one in ours if one.rail == rail), None)
 
-    def _keep(self, key: Key, answer: Answer, *, answered: bool) -> None:
+    def _keep(
+        self, key: Key, answer: Answer, place: Place | None = None, *, answered: bool
+    ) -> None:
         now = self._node.monotonic()
-        before = self._kept.pop(key, None)
-        last = now if answered else before.answered if before else None
+        self._kept.pop(key, None)
+        if answered:
+            self._answered.learn(key, place)
+        last = now if answered else self._answered.times.get(key)
         self._kept[key] = Kept(answer=answer, at=now, answered=last)
         while len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
@@ -258,7 +255,7 @@ class Probing:
         )
 
     def _theirs(self, probe: Probe, way: Way) -> OtherEnd:
-        ours = self._places.get(probe.rail, Place())
+        ours = self._answered.of(probe.rail)
         return OtherEnd(
             worked_s=round(way.ago_s, 1), reachable=may_talk(ours.pkey, way.pkey), lid=way.lid
         )

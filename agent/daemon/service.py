@@ -46,7 +46,7 @@ class Service:
         self._reloading = Reloading(parts.settings, parts.read, parts.past, self._notify, parts.log)
         self._releasing = Releasing(parts.node, parts.keeping)
         self._housekeeping = Housekeeping(parts.node, self._releasing)
-        self._probing = Probing(parts.node, self._reloading.wanted)
+        self._probing = Probing(parts.node, self._reloading.wanted, parts.probed)
         if parts.reporting is not None:
             parts.reporting.ask_of(self._probing.asks, self._heard)
         self._heat = Heat(
@@ -146,6 +146,8 @@ class Service:
         await self._releasing.look()
         if self._parts.past is not None:
             self._parts.past.begin(identity.node, identity.kernel)
+        if self._parts.probed is not None:
+            self._parts.probed.begin(identity.node, identity.boot_id)
         if self._parts.reporting is not None:
             await self._parts.reporting.start()
 

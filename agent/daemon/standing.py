@@ -76,7 +76,8 @@ class Standing:
 
     def _problems(self) -> tuple[str | None, ...]:
         past = self._parts.past
-        kept = (self._parts.keeping.problem, past.problem if past is not None else None)
+        files = (self._parts.keeping, past, self._parts.probed)
+        kept = (file.problem for file in files if file is not None)
         return self._reloading.problem, *kept, self._releasing.changing, self.unable()
 
     def gpus(self) -> tuple[GpuRow, ...]:

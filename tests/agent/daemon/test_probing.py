@@ -1,10 +1,12 @@
 """The daemon's probes on a recording's clock: when they are made, held back, and remembered."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from agent.daemon.probed import KeptProbes
 from agent.daemon.probing import ALLOWED_S, Probing
 from aggregator.wire import Receipt, Way
 from collectors.catalog import SOURCES
@@ -357,3 +359,67 @@ async def test_the_other_ends_word_stands_beside_a_probe(ours: Node) -> None:
 
     assert isinstance(seen, IbPings)
     assert [OtherEnd(worked_s=7.0, reachable=True, lid=13)] == [p.theirs for p in seen.probes]
+
+
+async def restarted(ours: Node, folder: Path, boot_id: str, *, killed: bool) -> list[float | None]:
+    """Return when the peer answered last, by an agent that begins after 100 s and finds silence."""
+    first = await asyncio.to_thread(KeptProbes, folder, ours.monotonic)
+    first.begin("gpu-017", "boot-1")
+    await Allowed(ours, lambda: WANTED, first).probe("", "gpu-018", "")
+    if not killed:
+        await asyncio.to_thread(first.close)
+    else:
+        assert first._writer is not None
+        # What it has written by then stays; nothing is added at its end.
+        await asyncio.to_thread(first._writer.close, 5.0)
+    await ours.sleep(100.0)
+    ours.silent = {"12"}
+    second = await asyncio.to_thread(KeptProbes, folder, ours.monotonic)
+    second.begin("gpu-017", boot_id)
+    probing = Allowed(ours, lambda: WANTED, second)
+    await probing.probe("", "gpu-018", "")
+    seen = await probing.ibpings(ours, WANTED)
+    assert isinstance(seen, IbPings)
+    await asyncio.to_thread(second.close)
+    return [probe.answered_s for probe in seen.probes]
+
+
+@pytest.mark.parametrize(
+    ("boot_id", "killed", "expected"),
+    [
+        pytest.param("boot-1", False, [100.0], id="restart"),
+        pytest.param("boot-1", True, [100.0], id="killed"),
+        pytest.param("boot-2", False, [None], id="reboot"),
+    ],
+)
+async def test_that_a_pair_worked_outlives_the_agent(
+    ours: Node,
+    tmp_path: Path,
+    boot_id: str,
+    killed: bool,  # noqa: FBT001 - a row's column
+    expected: list[float | None],
+) -> None:
+    """A peer that answered in this boot is known to have worked; of another boot nothing is."""
+    assert expected == await restarted(ours, tmp_path, boot_id, killed=killed)
+
+
+async def test_the_way_is_told_after_a_restart(ours: Node, tmp_path: Path) -> None:
+    """The aggregator hears by which device this node's pings were answered, and where that was."""
+    first = await asyncio.to_thread(KeptProbes, tmp_path, ours.monotonic)
+    first.begin("gpu-017", "boot-1")
+    await Allowed(ours, lambda: WANTED, first).probe("", "gpu-018", "")
+    await asyncio.to_thread(first.close)
+    await ours.sleep(100.0)
+    second = await asyncio.to_thread(KeptProbes, tmp_path, ours.monotonic)
+    second.begin("gpu-017", "boot-1")
+
+    assert (Way("", 100.0, 0xFFFF, 0xB),) == Probing(ours, lambda: WANTED, second).worked()
+
+
+def test_a_torn_file_of_probes(ours: Node, tmp_path: Path) -> None:
+    """It is put aside and said, and nothing is taken from it."""
+    (tmp_path / "probes.json").write_text('{"schema": "gpud')
+    kept = KeptProbes(tmp_path, ours.monotonic)
+    kept.begin("gpu-017", "boot-1")
+
+    assert ({}, True) == (kept.times, "put aside as probes.damaged" in (kept.problem or ""))
