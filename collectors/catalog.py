@@ -42,7 +42,16 @@ from collectors.host import (
     raid,
     storage_clients,
 )
-from collectors.jobs import expected, job_logs, maintenance, nccl, node_reason, ranks, running
+from collectors.jobs import (
+    expected,
+    job_logs,
+    lost_steps,
+    maintenance,
+    nccl,
+    node_reason,
+    ranks,
+    running,
+)
 from collectors.kernel import last_boot, log
 from collectors.network import (
     bandwidth,
@@ -118,6 +127,7 @@ SOURCES: tuple[Source, ...] = (
     source(elsewhere.collect),
     source(job_logs.collect, period_s=FAST_S),
     source(node_reason.collect, period_s=SLOW_S),
+    source(lost_steps.collect, period_s=MINUTE_S),
     source(maintenance.collect),
     source(nvml.collect, period_s=FAST_S),
     source(health.collect, period_s=FAST_S),

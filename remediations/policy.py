@@ -20,7 +20,7 @@ PROVED: Mapping[str, Proved] = {
     "gpu.power_cap": "documented",
     "slurm.drain": "real-tool",
     "slurm.resume": "real-tool",
-    "slurm.requeue": "documented",
+    "slurm.requeue": "real-tool",
     "kubernetes.cordon": "documented",
     "kubernetes.uncordon": "documented",
     "kubernetes.evict": "documented",

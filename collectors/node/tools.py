@@ -16,6 +16,7 @@ TOOLS = (
     "ethtool",
     "devlink",
     "scontrol",
+    "squeue",
     "docker",
     "podman",
     "crictl",

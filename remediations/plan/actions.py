@@ -8,6 +8,7 @@ import msgspec
 from diagnostics.document import Incident
 from diagnostics.finding import Finding
 from remediations.policy import PROVED, Policy, Proved
+from remediations.remedies.job_lines import Compute
 
 # What a remedy takes from those who work on the node while it acts.
 Takes = Literal["nothing", "process", "gpu", "node"]
@@ -120,7 +121,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     `seen_s` and `walks` are by fingerprint for how long and in how many walks an incident stood,
     `clear_s` is for how long none did.
     `blind` are the checks that saw too little, `ages_s` how old that is which the others were
-    shown. `jobs` are the jobs of this node. `duties` are what it does for others (slurmctld, etcd).
+    shown. `jobs` are the jobs of this node, `lost_jobs` those that may be requeued and have nothing
+    left of a step that runs here by the scheduler. `duties` are what it does for others (slurmctld,
+    etcd).
     `person` is at the keyboard and asks for it; `rehearsal` is a test that lets recordings act.
     """
 
@@ -136,11 +139,13 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     walks: Mapping[str, int] = {}
     clear_s: float | None = None
     jobs: tuple[str, ...] | None = None
+    lost_jobs: tuple[str, ...] = ()
     slurm: SlurmNode | None = None
     kubernetes: KubeNode | None = None
     holders: tuple[Holder, ...] | None = None
     duties: tuple[str, ...] | None = None
     maintenance: str | None = None
+    network: Compute | None = None
     policy: Policy = Policy()
     actor: bool = False
     open_action: str | None = None

@@ -62,6 +62,8 @@ def situation(
         holders=stands.holders,
         duties=stands.duties,
         maintenance=stands.maintenance,
+        network=stands.network,
+        lost_jobs=stands.lost_jobs,
         policy=acting.policy,
         actor=acting.actor,
         open_action=acting.open_action,

@@ -10,10 +10,15 @@ import msgspec
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.owner import HeldDevices
 from collectors.facts.processes import Process, ProcessTable
+from collectors.jobs.lost_steps import LostSteps
 from collectors.jobs.maintenance import Maintenance
 from collectors.jobs.node_reason import NodeReason
 from collectors.jobs.running import JobsOnNode
+from collectors.network.gids import Gids
+from collectors.network.interfaces import Interfaces
+from collectors.network.ports import Ports
 from remediations.plan.actions import Holder, SlurmNode
+from remediations.remedies.job_lines import Compute, compute
 
 Seen = Mapping[type[Observation], Observation | Missing]
 
@@ -43,6 +48,8 @@ NUMBERED: Mapping[str, str] = {
     "ll_mgs": "Lustre server",
     "mdt": "Lustre server",
 }
+# Until its tasks are there a step has no process: images are pulled, prologs run.
+LEAST_RAN_S = 300.0
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +61,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     holders: tuple[Holder, ...] | None = None
     duties: tuple[str, ...] | None = None
     maintenance: str | None = None
+    network: Compute | None = None
+    lost_jobs: tuple[str, ...] = ()
 
 
 def standing(seen: Seen) -> Standing:
@@ -67,6 +76,8 @@ def standing(seen: Seen) -> Standing:
         holders=_holders(seen.get(HeldDevices)),
         duties=duties(processes.processes) if processes else None,
         maintenance=_maintenance(seen.get(Maintenance)),
+        network=_network(seen),
+        lost_jobs=_lost(seen.get(LostSteps)),
     )
 
 
@@ -96,6 +107,23 @@ def _maintenance(seen: Observation | Missing | None) -> str | None:
     if not isinstance(seen, Maintenance) or seen.by is None:
         return None
     return f"by {seen.by}" + (f", {seen.reason}" if seen.reason else "")
+
+
+def _lost(seen: Observation | Missing | None) -> tuple[str, ...]:
+    """Return the jobs that lost a step here which ran long enough, and may be requeued."""
+    steps = seen.steps if isinstance(seen, LostSteps) else ()
+    dead = (one.job for one in steps if one.requeue and one.ran_s >= LEAST_RAN_S)
+    return tuple(dict.fromkeys(dead))
+
+
+def _network(seen: Seen) -> Compute | None:
+    interfaces, ports, gids = (seen.get(shape) for shape in (Interfaces, Ports, Gids))
+    found = compute(
+        interfaces if isinstance(interfaces, Interfaces) else None,
+        ports if isinstance(ports, Ports) else None,
+        gids if isinstance(gids, Gids) else None,
+    )
+    return None if found == Compute() else found
 
 
 def _slurm(seen: Observation | Missing | None) -> SlurmNode | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from collectors.facts.observation import Missing
+from collectors.jobs.lost_steps import LostSteps
 from collectors.jobs.node_reason import NodeReason
 from diagnostics.check import NODE, check
 from diagnostics.finding import Evidence, Finding, NotApplicable, Severity, Statement, Well, found
@@ -57,7 +59,7 @@ MEANINGS = (
     faults=tuple(meaning.fault for meaning in MEANINGS),
     proved="real-tool",
 )
-def node_reason(seen: NodeReason) -> Iterator[Statement]:
+def node_reason(seen: NodeReason, lost: LostSteps | Missing) -> Iterator[Statement]:
     """Slurm has not taken this node out of use for a fault that it saw.
 
     Its reason is often the first word of a fault, hours before anybody looks: a task that cannot be
@@ -73,7 +75,9 @@ def node_reason(seen: NodeReason) -> Iterator[Statement]:
     yield from told
     if not told:
         # Whoever drained it knows why: said, and not judged.
-        yield Well(f"out of use by {seen.by or 'somebody'}: {seen.reason}")
+        said = f"out of use by {seen.by or 'somebody'}: {seen.reason}"
+        dead = [] if isinstance(lost, Missing) else [one.job for one in lost.steps]
+        yield Well(f"{said}; no process is left of job {dead[0]}" if dead else said)
 
 
 def _told(seen: NodeReason, reason: str, meaning: Meaning) -> Finding | None:

@@ -63,6 +63,15 @@ def test_a_name_is_a_name(tmp_path: Path) -> None:
     assert isinstance(asyncio.run(node_reason.asked(node, "--help")), Missing)
 
 
+def test_signs_of_before_21_08_are_flags() -> None:
+    """A node that does not answer, and one that waits for its reboot."""
+    shown = [SHOWN.replace("IDLE+DRAIN", state) for state in ("DOWN*+DRAIN", "IDLE@")]
+
+    assert [("DOWN", "NOT_RESPONDING", "DRAIN"), ("IDLE", "REBOOT_REQUESTED")] == [
+        node_reason.parse("gpu-017", text).states for text in shown
+    ]
+
+
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
     """Whatever scontrol prints, reading it does not fail."""

@@ -7,6 +7,9 @@ import pytest
 
 from remediations.act.hand import Objection
 from remediations.act.means import Ended
+from remediations.actor.reboot import slurm_cancel_reboot
+from remediations.actor.registry import Refused, Turn
+from remediations.policy import Policy
 from tests.e2e.aggregators import Served, aggregator
 from tests.lab.slurm.acting import Acted
 from tests.lab.slurm.cluster import Cluster, until
@@ -205,25 +208,29 @@ def test_the_actor_looks_for_jobs_itself(node: Acted, cluster: Cluster) -> None:
     ) == ((said(busy), cluster.is_down(NODE)), (said(theirs), cluster.is_down(NODE)))
 
 
-def test_a_pending_reboot_is_taken_back(node: Acted, cluster: Cluster) -> None:
+def cancelled(turn: Turn) -> str:
+    try:
+        return slurm_cancel_reboot(turn, OURS)
+    except Refused as no:
+        return no.detail
+
+
+def test_a_pending_reboot_is_taken_back(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One of ours that Slurm has not begun; a person's reboot is left."""
+    monkeypatch.setenv("SLURM_CONF", str(cluster.folder / "slurm.conf"))
+    monkeypatch.setenv("SLURMD_NODENAME", NODE)
+    turn = Turn("a1", "slurm.reboot", "gpu 1", Policy(), tmp_path, 0, 60.0)
     job(cluster)
     drain(cluster, OURS)
-    mine = begun(node)
-    asked = ("scontrol", "reboot", "nextstate=DOWN", NODE)
-    cluster.client(*asked[:-1], f"reason={OURS}", NODE)
-    ours = node.actor.ask("slurm_cancel_reboot", id=mine, reason=OURS)
-    none = node.actor.ask("slurm_cancel_reboot", id=mine, reason=OURS)
-    cluster.client(*asked[:-1], "reason=new fans", NODE)
-    theirs = node.actor.ask("slurm_cancel_reboot", id=mine, reason=OURS)
-    still = "REBOOT_REQUESTED" in node.slurm().states
+    got = []
+    for reason in (OURS, "new fans"):
+        cluster.client("scontrol", "reboot", "nextstate=DOWN", f"reason={reason}", NODE)
+        got += [cancelled(turn), cancelled(turn)]
     no = "no reboot of ours is pending: DRAIN+MIXED"
-    assert ("done", no, f"{no}+REBOOT_REQUESTED", True) == (
-        said(ours),
-        said(none),
-        said(theirs),
-        still,
-    )
+    theirs = f"{no}+REBOOT_REQUESTED"
+    assert ["reboot cancelled", no, theirs, theirs] == got
 
 
 def test_a_reboot_that_a_person_took_over(node: Acted, cluster: Cluster) -> None:
