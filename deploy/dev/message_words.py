@@ -80,7 +80,9 @@ NAMES = {
 }
 COMMANDS = {
     *("crictl ps", "docker ps", "podman ps", "scontrol listpids", "gpu idle", ".often"),
-    *("scontrol show node: {said}", "nvidia-smi -i {name} --gpu-reset"),
+    "scontrol show node: {said}",
+    # On its own: it is said to a person, and no row of words that something runs.
+    "nvidia-smi -i {name} --gpu-reset",
     *("systemctl restart nvidia-persistenced", "scontrol update NodeName={name} State=RESUME"),
     *('scontrol update NodeName={name} State=DRAIN Reason="{why}"',),
     *('scontrol reboot ASAP nextstate=DOWN reason="{why}" {name}',),
