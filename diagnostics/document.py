@@ -139,8 +139,15 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        # A curve has a step for each of its values.
-        return [inner if type(inner) is int else _finite(inner) for inner in value]
+        # A curve has thousands of steps and values: a call for each would be most of a document.
+        return [
+            inner
+            if type(inner) is int or inner is None
+            else round(inner, 6)
+            if type(inner) is float and SMALL <= inner < math.inf
+            else _finite(inner)
+            for inner in value
+        ]
     return value
 
 

@@ -1,7 +1,7 @@
 """Compare the last points of a run with the run's own earlier ones."""
 
 from collections.abc import Callable, Sequence
-from operator import gt
+from operator import attrgetter, gt
 from typing import Any
 
 import msgspec
@@ -29,8 +29,11 @@ class Grown(msgspec.Struct, frozen=True, kw_only=True):
 
 def since_start(points: Sequence[Point]) -> list[Point]:
     """Return the points since the step number last fell: a restart can change all."""
-    places = [place for place, point in enumerate(points) if point.step is not None]
-    steps: list[Any] = [points[place].step for place in places]
+    steps: list[Any] = list(map(attrgetter("step"), points))
+    places: Sequence[int] = range(len(steps))
+    if None in steps:
+        places = [place for place, step in enumerate(steps) if step is not None]
+        steps = [step for step in steps if step is not None]
     fell = list(map(gt, steps, steps[1:]))
     start = places[len(fell) - fell[::-1].index(True)] if True in fell else 0
     return list(points[start:])

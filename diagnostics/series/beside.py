@@ -4,7 +4,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from diagnostics.rules.line import Line, decoded
+from diagnostics.rules import prefix
+from diagnostics.rules.line import decoded
 from diagnostics.series.by_rank import ByRank, Elsewhere
 from diagnostics.series.lines import numbers
 from diagnostics.series.waiting import Lines, bad
@@ -81,7 +82,7 @@ class Beside:
         by_rank = ByRank()
         for number, raw in self._kept:
             text = decoded(raw)
-            said, rank = numbers(text), Line(number, text).rank
+            said, rank = numbers(text), prefix.rank(text)
             if said is not None and rank is not None:
                 by_rank.take(said, rank, number, text)
         return by_rank.elsewhere()

@@ -1,10 +1,12 @@
 """The numbers of one run in their order, bounded, with the lines that matter quoted."""
 
 from collections import Counter, deque
+from operator import itemgetter
 
 import msgspec
 
-from diagnostics.rules.line import Line, decoded
+from diagnostics.rules import prefix
+from diagnostics.rules.line import decoded
 from diagnostics.series.beside import Beside
 from diagnostics.series.by_rank import Elsewhere, RankTimes
 from diagnostics.series.configuration import Configuration
@@ -112,11 +114,14 @@ class Drawing:
         self._count -= len(lines.raws)
         self._beside.leave(lines)
         sorts, (_, notable) = lines.sorts, lines.sorts[0]
-        each = lines.skips or (notable and self._notable < MOST_NOTABLE)
-        if each or sorts.count(sorts[0]) < len(sorts):
+        if lines.skips or (notable and self._notable < MOST_NOTABLE):
+            self._each(lines)
+        elif sorts.count(sorts[0]) == len(sorts):
+            self._alike(lines)
+        elif any(map(itemgetter(1), sorts)):
             self._each(lines)
         else:
-            self._alike(lines)
+            self._by_kind(lines)
 
     def _each(self, lines: Lines) -> None:
         kinds, unread = self._kinds, list[bytes]()
@@ -138,16 +143,55 @@ class Drawing:
         """Choose among lines of one sort, of which none is read out of turn any more."""
         sort, raws = lines.sorts[0], lines.raws
         kind, notable = sort
-        place, taken = self._kinds[kind], list[bytes]()
+        place = self._kinds[kind]
         self._kinds[kind] += len(raws)
-        for at in range(-place % self._every, len(raws), self._every):
-            # Its turn can pass while others are read.
-            if not (place + at) % self._every:
-                self._keep(Chosen(lines.numbers[at], raws[at], sort, place + at))
-                taken.append(raws[at])
+        turns = range(-place % self._every, len(raws), self._every)
+        kept = self._keep_all(
+            [Chosen(lines.numbers[at], raws[at], sort, place + at) for at in turns]
+        )
         if notable:
             self._unread.add(raws, lines.shapes)
-            self._unread.less(taken)
+            self._unread.less([one.raw for one in kept])
+
+    def _by_kind(self, lines: Lines) -> None:
+        """Choose among lines of several sorts, of which none is notable."""
+        places: dict[int, list[int]] = {}
+        for at, (kind, _) in enumerate(lines.sorts):
+            if kind in places:
+                places[kind].append(at)
+            else:
+                places[kind] = [at]
+        turns: list[tuple[int, int]] = []
+        for kind, ats in places.items():
+            place = self._kinds[kind]
+            self._kinds[kind] += len(ats)
+            turns += (
+                (ats[n], place + n) for n in range(-place % self._every, len(ats), self._every)
+            )
+        numbers, raws, sorts = lines.numbers, lines.raws, lines.sorts
+        self._keep_all(
+            [Chosen(numbers[at], raws[at], sorts[at], place) for at, place in sorted(turns)]
+        )
+
+    def _keep_all(self, turns: list[Chosen]) -> list[Chosen]:
+        """Take lines whose turn it is, as long as it is; return those that were taken."""
+        counts = Counter([one.sort[0] for one in turns])
+        room = self._room - sum([len(one.raw) for one in turns])
+        most = max((self._chosen_of[kind] + n for kind, n in counts.items()), default=0)
+        over = room < 0 or len(self._past.points) + most > self._most
+        if not over and not any(NCCL_TELLS in one.raw for one in turns):
+            # As one by one, for nothing has to make room.
+            self._chosen += turns
+            self._chosen_of += counts
+            self._room = room
+            return turns
+        kept: list[Chosen] = []
+        for one in turns:
+            # Its turn can pass while others are taken.
+            if not one.place % self._every:
+                self._keep(one)
+                kept.append(one)
+        return kept
 
     def _keep(self, one: Chosen) -> None:
         """Take a line that is read unless, before anybody asks, others have to make room."""
@@ -219,6 +263,6 @@ def _read(number: int, raw: bytes, drawn: Drawn) -> None:
     text = decoded(raw)
     said = None if NCCL_TELLS in raw else numbers(text)
     if said is not None:
-        drawn.add(said, number, text, Line(number, text).rank)
+        drawn.add(said, number, text, prefix.rank(text))
     else:
         drawn.settings.take(text, number)

@@ -5,6 +5,7 @@ from collections import deque
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from diagnostics.series.by_rank import QUOTED, ByRank
 from diagnostics.series.configuration import Settings
@@ -16,11 +17,8 @@ MOST_KEPT = 0.75
 # A bar's clock has whole seconds: so many make a step's time good to 5 %.
 BAR_S = 20.0
 
-JOINED = tuple(
-    name
-    for name in Point.__struct_fields__
-    if name not in {"step", "line", "text", "lost", "rewarded"}
-)
+FIELDS = Point.__struct_fields__
+JOINED = frozenset(FIELDS) - {"step", "line", "text", "lost", "rewarded"}
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,10 +186,12 @@ def _timers_alone(said: Numbers) -> bool:
 def _joined(last: Point, said: Numbers, line: int, text: str) -> Point:
     """Return the point with what the line adds; a number that is not finite is never lost."""
     new: dict[str, Any] = {}
-    for name in JOINED:
-        value, old = getattr(said, name), getattr(last, name)
-        if value is not None and (old is None or not _finite(value)):
-            new[name] = value
+    # A timer's line has one number, and a step of Megatron's has dozens of such lines.
+    for name, value in zip(FIELDS, astuple(said), strict=False):
+        if value is not None and name in JOINED:
+            old = getattr(last, name)
+            if old is None or not _finite(value):
+                new[name] = value
     if said.scale_to is not None:
         new |= {"loss_scale": said.scale_to, "skipped": 1}
     if new.get("loss") is not None:

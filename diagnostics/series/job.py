@@ -69,6 +69,7 @@ def job(
     *heard* are the ranks that wrote something.
     """
     points = _thinned(curve, most)
+    at = list(map(attrgetter("step"), points))
     steps = [point.step for point in curve.points if point.step is not None]
     marks = tuple(
         Mark(fault=fault, severity=severity, line=line, step=_step(curve.points, line))
@@ -83,7 +84,7 @@ def job(
         last_step=steps[-1] if steps else None,
         settings=_settings(curve.settings),
         marks=marks,
-        series={name: one for name in CURVES if (one := _series(points, name, every)).value},
+        series={name: one for name in CURVES if (one := _series(points, at, name, every)).value},
     )
 
 
@@ -96,12 +97,16 @@ def _thinned(curve: Curve, most: int) -> Sequence[Point]:
     return points
 
 
-def _series(points: Sequence[Point], name: str, every: int) -> Series:
+def _series(points: Sequence[Point], at: Sequence[int | None], name: str, every: int) -> Series:
+    """Return the curve of one field; *at* are the steps of the points."""
     values = list(map(attrgetter(name), points))
-    if values.count(None) == len(values):
+    absent = values.count(None)
+    if absent == len(values):
         # Of its dozen names a framework prints a few.
-        return Series(every=every, step=(), value=())
-    have = [(p.step, value) for p, value in zip(points, values, strict=True) if value is not None]
+        return Series(every=every)
+    if not absent:
+        return Series(every=every, step=tuple(at), value=tuple(values))
+    have = [(step, value) for step, value in zip(at, values, strict=True) if value is not None]
     steps, told = zip(*have, strict=True)
     return Series(every=every, step=steps, value=told)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import lt
 
 import msgspec
 
@@ -42,6 +43,10 @@ LOSSES = 3
 def falls(points: Sequence[Point]) -> list[Fall]:
     """Return each stretch in which the scale only fell, in their order."""
     found: list[Fall] = []
+    scales = [point.loss_scale for point in points if point.loss_scale is not None]
+    if not any(map(lt, scales[1:], scales)):
+        # In most runs none was ever lowered.
+        return found
     scaled = [(place, point) for place, point in enumerate(points) if point.loss_scale is not None]
     # How many finite losses stand before each point; counted once, as there can be many falls.
     losses = list(accumulate(map(_finite, points), initial=0))

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -144,15 +145,29 @@ def _cells(shape: bytes) -> Cells | None:
 
 def timer(text: str) -> Numbers | None:
     """Return what a line of the block of timers says; the slowest rank counts."""
-    hit = TIMER.search(text)
+    timed = _timed(shape(text))
+    if timed is None:
+        return None
+    field, value, least = timed
+    said: dict[str, Any] = {field: _milliseconds(text, value)}
+    if least is not None and field == "sync_ms":
+        said["sync_least_ms"] = _milliseconds(text, least)
+    return Numbers(**said)
+
+
+def _milliseconds(text: str, span: Span) -> float | None:
+    return measure(float(text[slice(*span)].replace(",", "")))
+
+
+@lru_cache(maxsize=SHAPES)
+def _timed(shape: bytes) -> tuple[str, Span, Span | None] | None:
+    """Return the field of a timer, where its time stands, and that of the fastest rank if told."""
+    hit = TIMER.search(shaped(shape))
     field = TIMERS.get(hit["name"]) if hit else None
     if hit is None or field is None:
         return None
-    value = measure(float((hit["most"] or hit["one"]).replace(",", "")))
-    least = measure(float(hit["least"].replace(",", ""))) if hit["least"] else None
-    if field == "sync_ms":
-        return Numbers(sync_ms=value, sync_least_ms=least)
-    return msgspec.structs.replace(Numbers(), **{field: value})
+    least = hit.span("least") if hit["least"] else None
+    return field, hit.span("most" if hit["most"] else "one"), least
 
 
 def across_ranks(text: str) -> Numbers | None:
