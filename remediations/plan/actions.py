@@ -124,6 +124,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     shown. `jobs` are the jobs of this node, `lost_jobs` those that may be requeued and have nothing
     left of a step that runs here by the scheduler. `duties` are what it does for others (slurmctld,
     etcd).
+    `no_gpu` says that no GPU is to be seen here, nor a driver of one.
     `person` is at the keyboard and asks for it; `rehearsal` is a test that lets recordings act.
     """
 
@@ -134,6 +135,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     incidents: tuple[Incident, ...] = ()
     findings: tuple[Finding, ...] = ()
     blind: frozenset[str] = frozenset()
+    no_gpu: bool = False
     ages_s: Mapping[str, float] = {}
     seen_s: Mapping[str, float] = {}
     walks: Mapping[str, int] = {}

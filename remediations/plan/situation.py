@@ -10,6 +10,9 @@ from remediations.plan.actions import Fleet, KubeNode, Past, Situation
 from remediations.plan.standing import Standing
 from remediations.policy import Policy
 
+# The check that asks the driver; where it has nothing to ask, there is no GPU.
+ANSWERS = "driver.answers"
+
 
 class Acting(msgspec.Struct, frozen=True, kw_only=True):
     """What no walk sees: the site's word, the actor's and the aggregator's, and the past.
@@ -52,6 +55,7 @@ def situation(
         incidents=document.incidents,
         findings=whole,
         blind=frozenset(check.check for check in checks if check.verdict == "unknown"),
+        no_gpu=any(c.check == ANSWERS and c.verdict == "not_applicable" for c in checks),
         ages_s={check.check: check.age_s for check in checks if check.age_s is not None},
         seen_s=acting.seen_s,
         walks=acting.walks,

@@ -74,6 +74,9 @@ def _lacking(action: Action, remedy: Remedy, situation: Situation) -> Iterator[s
         yield "which jobs are on the node"
     if remedy.name in NEEDS_HOLDERS and situation.holders is None:
         yield "who has the GPUs open"
+    # A node that lost all its GPUs has nothing wrong with any.
+    if remedy.about == "node" and situation.no_gpu:
+        yield "which GPUs the node has"
     root = _root(action, situation)
     rests_on = (*action.verify, KERNEL) if remedy.about == "node" else (root.check,) if root else ()
     blind = [name for name in rests_on if name in situation.blind]

@@ -4,6 +4,7 @@ import pytest
 
 from remediations.plan.decide import decide
 from tests.nodes.replay import NAMES
+from tests.remediations.plan.acted import TABLE, table
 from tests.remediations.plan.rehearsal import acts, decided, idle, rehearsed, variants
 from tests.score import truths
 
@@ -73,9 +74,9 @@ def test_a_recording_acts_only_in_a_rehearsal(name: str) -> None:
     assert [] == acts(decide(rehearsed(name, rehearsal=False)))
 
 
-@pytest.mark.parametrize("name", ["unseen-as-user", "blind-driver-stage"])
+@pytest.mark.parametrize("name", ["unseen-as-user", "blind-driver-stage", "cpu-only", "vm-real"])
 def test_what_cannot_be_seen_is_not_given_back(name: str) -> None:
-    """That nothing is found is no word that all is well."""
+    """That nothing is found is no word that all is well: one that lost all GPUs has none ill."""
     assert [] == decided(variants(name)[-1])
 
 
@@ -96,3 +97,11 @@ def test_with_nothing_said_all_is_advised() -> None:
     given = idle("h100-gpu-lost", actor=False)
 
     assert {"advised"} == {one.verdict for one in decide(given)}
+
+
+def test_what_would_be_done_on_each_node_is_known() -> None:
+    """Each act in the table was judged to be the least that helps; one that changes is judged anew.
+
+    Run `python -m tests.remediations.plan.acted` and read the difference.
+    """
+    assert TABLE.read_text() == table()
