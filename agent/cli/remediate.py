@@ -11,6 +11,7 @@ import click
 from agent.cli.errors import Mistake
 from agent.cli.language import lang
 from agent.cli.local import SOCKET
+from agent.cli.nccl_conf import write
 from agent.cli.planned import Asked, Planned, planned
 from remediations.act.hand import SOCKET as ACTOR
 from remediations.plan.actions import Decision
@@ -31,6 +32,12 @@ SCHEMA = "gpudiag.plan/1"
 )
 @click.option("--replay", metavar="DIR", help="The plan of a recording; it never acts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
+@click.option(
+    "--nccl-conf",
+    "conf",
+    metavar="FILE",
+    help="Write the job's settings of NCCL into a new file, for NCCL_CONF_FILE.",
+)
 @click.option("--socket", "agent", default=SOCKET, envvar="GPUDIAG_SOCKET", hidden=True)
 @click.option("--actor", default=ACTOR, hidden=True)
 @click.option("--policy", default=PATH, hidden=True)
@@ -44,6 +51,7 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
     without_lease: bool,
     replay: str | None,
     as_json: bool,
+    conf: str | None,
     agent: str,
     actor: str,
     policy: str,
@@ -54,9 +62,15 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
     Nothing is done without --act, and then by gpudiag-actor alone, within the policy of root in
     /etc/gpudiag/acting.toml. Exit status: 0 shown, or done; 1 asked for and not done.
     """
+    if conf is not None and (act or as_json):
+        raise Mistake("--nccl-conf writes a file and does nothing else", "give it alone")
     _fit(act=act, yes=yes, without_lease=without_lease, replay=replay, as_json=as_json)
     told = planned(Asked(agent=agent, actor=actor, policy=policy, replay=replay, person=act))
     chosen = _chosen(told, incident)
+    if conf is not None:
+        count = write(conf, told, incident)
+        click.echo(f"{count} settings in {conf}; the job reads them by NCCL_CONF_FILE={conf}")
+        return 0
     if as_json:
         sys.stdout.write(json.dumps(_plain(told, chosen), indent=1) + "\n")
         return 0

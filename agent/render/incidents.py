@@ -5,7 +5,8 @@ from typing import Any
 from agent.render.language import say
 from agent.render.lines import Line, Span, block, cells, pad, shown
 from agent.render.page import STATE, Page
-from agent.render.words import HOUR, capital, clock, local, sentence, times
+from agent.render.steps import steps
+from agent.render.words import HOUR, capital, clock, local, times
 from diagnostics.document import Document, Incident
 from diagnostics.incidents.ticket import ticket
 
@@ -37,9 +38,7 @@ def story(document: Document, incident: Incident, width: int, *, ascii_only: boo
         lines += page.item("-", capital(look.why) + say(":"))
         lines.append(page.command(look.command))
     plans = [plan for plan in page.document.plan if plan.incident == incident.id]
-    steps = [step for plan in plans for step in plan.steps]
-    for number, step in enumerate(steps, start=1):
-        lines += page.item(f"{number}.", sentence(step))
+    lines += steps(page, [step for plan in plans for step in plan.steps], 1)
     if incident.resubmit:
         lines += page.item("-", say("Start the job anew on other nodes:"))
         lines.append(page.command(incident.resubmit))

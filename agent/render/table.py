@@ -6,6 +6,7 @@ from agent.render.language import sentence as told
 from agent.render.lines import Line
 from agent.render.page import Page
 from agent.render.stages import notes, stages, unseen_as_user
+from agent.render.steps import steps
 from agent.render.verdict import verdict
 from agent.render.words import sentence
 from diagnostics.document import Document, PlanLine
@@ -48,8 +49,7 @@ def _plan(page: Page) -> list[Line]:
             lines.append(page.text(f"{incident.id}, {root['fault']}"))
         lines += page.item("1.", say("Look first:"))
         lines += [page.command(step.command) for step in incident.next]
-        for number, step in enumerate(entry.steps, start=2):
-            lines += page.item(f"{number}.", sentence(step))
+        lines += steps(page, entry.steps, 2)
         if incident.resubmit:
             lines += page.item("-", say("Start the job anew on other nodes:"))
             lines.append(page.command(incident.resubmit))

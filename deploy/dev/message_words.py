@@ -58,6 +58,8 @@ FORMS = {
     *(f"diagnostics/series/{name}.py" for name in ("drawn", "runs", "spike")),
     *("diagnostics/incidents/declared.py", "diagnostics/incidents/ticket.py"),
     *("diagnostics/knowledge/codes/tables.py", "diagnostics/knowledge/codes/events.py"),
+    # What is typed into a script, a spec or the code of a job is of no language.
+    "remediations/remedies/job_lines.py",
 }
 # What stands between sentences and clauses, and a number before what it counts.
 LABELS = (

@@ -9,6 +9,7 @@ from diagnostics.knowledge.aliases import named
 from diagnostics.knowledge.pages import Page
 from remediations.plan.actions import Decision, Situation
 from remediations.plan.decide import decide
+from remediations.remedies import job_lines
 
 NAME = "advise"
 REASON = "no remedy acts on its own; these steps are for a person"
@@ -44,10 +45,15 @@ def _line(
         reason=reason,
         steps=(
             *_recovery(root, situation.findings),
+            *job_lines.lines(root, situation.network, pod=_in_pods(situation)),
             *(look.command(step, root, root.subject.node) for step in page.do),
         ),
         risk=page.never,
     )
+
+
+def _in_pods(situation: Situation) -> bool:
+    return situation.kubernetes is not None and situation.slurm is None
 
 
 def _decided(
