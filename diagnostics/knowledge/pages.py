@@ -1,8 +1,9 @@
 """The pages of `explain`: what a fault means, its causes, where to look, what to do or not do."""
 
 import difflib
+import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Literal
 
@@ -22,6 +23,9 @@ FAMILIES = (
     "scheduler",
     "observer",
 )
+
+# Where a page begins; parsing all of them for one or two takes longer than to read a short log.
+HEAD = re.compile(r"^\[(?P<fault>\w+)\]$", re.MULTILINE)
 
 
 class PagesError(ValueError):
@@ -49,18 +53,54 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     references: tuple[str, ...] = ()
 
 
+class Pages(Mapping[str, Page]):
+    """The pages of some files by fault id; each is parsed when it is asked for.
+
+    *texts* are the files by name. PagesError where an id stands twice, and where a page that is
+    asked for is broken.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._spots: dict[str, tuple[str, str]] = {}
+        self._read: dict[str, Page] = {}
+        for name, text in texts.items():
+            heads = list(HEAD.finditer(text))
+            ends = [*(head.start() for head in heads[1:]), len(text)]
+            for head, end in zip(heads, ends, strict=False):
+                fault = head["fault"]
+                if fault in self._spots:
+                    raise PagesError(
+                        f"{FOLDER}/{name}: [{fault}] stands in another place too; keep one"
+                    )
+                self._spots[fault] = name, text[head.start() : end]
+
+    def __getitem__(self, fault: str) -> Page:
+        """Return the page of one fault; KeyError where it has none."""
+        page = self._read.get(fault)
+        if page is None:
+            page = self._read[fault] = parse(*self._spots[fault])[fault]
+        return page
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the ids in the order of the files."""
+        return iter(self._spots)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._spots)
+
+    def __contains__(self, fault: object) -> bool:
+        """Return whether a fault has a page; it is not read for that."""
+        return fault in self._spots
+
+
 @cache
-def load() -> dict[str, Page]:
-    """Load every page by its fault id; PagesError when a file is broken or an id stands twice."""
-    pages: dict[str, Page] = {}
-    for family in FAMILIES:
-        name = f"{family}.toml"
-        text = package_data.text("diagnostics.knowledge", f"pages/{name}")
-        for fault, page in parse(name, text).items():
-            if fault in pages:
-                raise PagesError(f"{FOLDER}/{name}: [{fault}] stands in another file too; keep one")
-            pages[fault] = page
-    return pages
+def load() -> Pages:
+    """Return every page by its fault id; PagesError where an id stands twice."""
+    names = [f"{family}.toml" for family in FAMILIES]
+    return Pages(
+        {name: package_data.text("diagnostics.knowledge", f"pages/{name}") for name in names}
+    )
 
 
 def parse(name: str, text: str) -> dict[str, Page]:

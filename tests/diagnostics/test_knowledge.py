@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnostics.knowledge.pages import FAMILIES, Page, PagesError, load, near, parse
+from diagnostics.knowledge.pages import FAMILIES, Page, Pages, PagesError, load, near, parse
 
 PAGES = sorted(load().items())
 ONE = """
@@ -301,3 +301,21 @@ def test_any_text_is_pages_or_a_pages_error(text: str) -> None:
 def test_a_near_miss_is_named(wanted: str, expected: str | None) -> None:
     """A mistyped id leads to the one that was meant; what is like nothing leads nowhere."""
     assert expected == near(wanted, load())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_page_alone_is_what_its_file_says(family: str) -> None:
+    """Each is parsed by itself when it is asked for: that tells the same as the whole file."""
+    text = files("diagnostics.knowledge").joinpath(f"pages/{family}.toml").read_text("utf-8")
+    whole = parse(f"{family}.toml", text)
+
+    assert whole == {fault: load()[fault] for fault in whole}
+
+
+def test_an_id_that_stands_twice_is_refused() -> None:
+    """Nobody knows which of two pages is meant, whether in one file or in two."""
+    for texts in ({"driver.toml": ONE * 2}, {"driver.toml": ONE, "network.toml": ONE}):
+        with pytest.raises(PagesError) as error:
+            Pages(texts)
+
+        assert "[disk_burns] stands in another place too; keep one" in str(error.value)
