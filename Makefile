@@ -77,7 +77,7 @@ fuzz: $(VENV)/.installed-test ## hypothesis at random, 2,000 examples a property
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) --timeout 1800 -n 2 -m 'hypothesis and not serial' $(ARGS)
 
 .PHONY: soak
-soak: $(VENV)/.installed-test ## all tests again and again, 200 kills -9 where CI makes 5, 10 slow ranks where it makes 2, all generated recordings (SOAK=20)
+soak: $(VENV)/.installed-test ## all tests again and again, 200 kills -9 where CI makes 5, heat killed in each state, 10 slow ranks where it makes 2, all generated recordings (SOAK=20)
 	@for turn in $$(seq $(SOAK)); do echo "soak: turn $$turn of $(SOAK)"; GPUDIAG_KILLS=200 GPUDIAG_ROUNDS=10 GPUDIAG_GENERATED=all $(MAKE) test || exit 1; done
 
 .PHONY: lint

@@ -21,6 +21,9 @@ from tests.lab.ipmi.bmc import Bmc
 
 # 30 s are 0.6 s, 5 min 6 s, 15 min 18 s.
 FACTOR = 0.02
+SOAK = int(os.environ.get("GPUDIAG_KILLS", "5")) > 5
+# Only a soak waits for each step up as long as the other times say.
+UP_S = 900 * FACTOR if SOAK else 2.0
 PATIENCE_S = 150.0
 GPU = "0001:10:00.0"
 SCENARIO = """model = "h100-sxm"
@@ -63,7 +66,9 @@ def child_argv(name):
 live.child_argv = child_argv
 live.Live.share_helpers = lambda self: None
 asking.DRIVER, controller.DEVICES = "/proc/version", ("/proc/version",)
-service.PACE, sampler.STALE_AFTER = heat.PACE.times(given["factor"]), 10
+pace = heat.PACE.times(given["factor"])
+service.PACE = msgspec.structs.replace(pace, up_s=given["up_s"])
+sampler.STALE_AFTER = 10
 heat.PATH, hand.SOCKET, caps.PATH = given["policy"], given["socket"], given["caps"]
 often = {"GpuSnapshot", "GpuHealth", "Bmc", "BmcSensors", "PowerCaps", "KernelLog"}
 sources.SOURCES = tuple(
@@ -85,7 +90,7 @@ verbs.load()
 with open(given["plan"]) as file:
     library.install(json.load(file))
 tools.given = {"ipmitool": given["ipmitool"]}
-caps.factor = given["factor"]
+caps.factor = given["actor_factor"]
 registry.TICKS["caps_tick"] = registry.TICKS["caps_tick"]._replace(seconds=0.5)
 sys.exit(program.main())
 """
@@ -102,8 +107,10 @@ def until(true: Callable[[], Any], what: str) -> None:
 class Heated:
     """One node that can be made hot; used as a context, all of it is ended with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lent: float = 1.0) -> None:
         self.folder = folder
+        # The actor lends for this share of the time that the agent believes.
+        self.lent = lent
         self.policy = folder / "acting.toml"
         self.socket = str(folder / "actor.sock")
         self.settings = Settings(str(folder / "nvml-settings"))
@@ -142,6 +149,8 @@ class Heated:
             "caps": str(self.folder / "run" / "caps.json"),
             "ipmitool": self.bmc.tool,
             "factor": FACTOR,
+            "actor_factor": FACTOR * self.lent,
+            "up_s": UP_S,
         }
 
     def start_actor(self) -> None:
@@ -170,12 +179,22 @@ class Heated:
         self.agent.process.kill()
         self.agent.process.wait()
 
-    def caps(self) -> dict[str, int] | None:
-        """Return what is held, by the actor's word; None where it does not answer."""
+    def held(self) -> list[dict[str, Any]] | None:
+        """Return the caps that are on, by the actor's word; None where it does not answer."""
         answer = asyncio.run(ActorHand(self.socket).ask("caps", {}))
         if not isinstance(answer, Done):
             return None
-        return {one["subject"]: one["limit"] for one in answer.value["held"]}
+        found: list[dict[str, Any]] = answer.value["held"]
+        return found
+
+    def caps(self) -> dict[str, int] | None:
+        """Return the limits that are held; None where the actor does not answer."""
+        held = self.held()
+        return None if held is None else {one["subject"]: one["limit"] for one in held}
+
+    def left_s(self) -> float:
+        """Return how long what is held still holds."""
+        return min((one["left_s"] for one in self.held() or ()), default=0.0)
 
     def margin(self, celsius: int) -> None:
         """Let the driver tell a margin, and a temperature that goes with it."""

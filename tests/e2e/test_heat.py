@@ -1,12 +1,11 @@
 """Heat, end to end: a file rises, limits fall by the driver and by DCMI, and all is put back."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.heated import GPU, Heated, until
+from tests.e2e.heated import GPU, SOAK, Heated, until
 
 pytestmark = [
     pytest.mark.serial,
@@ -51,16 +50,30 @@ def braked(node: Heated) -> None:
     until(lambda: node.log("heat_needs_person"), "a person is called")
 
 
-STATES: tuple[Callable[[Heated], None], ...] = (cooling, lying, floor, braked, hot)
-# A soak goes through all of them, and kills each alone; a test run through one of both.
-SOAK = int(os.environ.get("GPUDIAG_KILLS", "5")) > 5
-MANY, WHO = (len(STATES), ("both", "agent", "actor")) if SOAK else (1, ("both",))
+def blinded(node: Heated) -> None:
+    """Capped, and neither the driver nor the BMC tells a temperature any more."""
+    node.margin(-1)
+    until(lambda: node.limits() == ONE_STEP, "one step down on both")
+    node.blind()
+    # What reads 0 is no measurement.
+    node.room(inlet=0, gpu=0)
+    until(lambda: both_blind(node), "a person is called for both")
+
+
+def both_blind(node: Heated) -> bool:
+    """Return whether a person was called for GPU and node, as nobody tells how hot they are."""
+    said = [line for line in node.log("heat_needs_person") if "neither" in line["why"]]
+    return {GPU, "dcmi"} == {line["subject"] for line in said}
+
+
+STATES: tuple[Callable[[Heated], None], ...] = (cooling, lying, floor, braked, blinded, hot)
+soak = pytest.mark.skipif(not SOAK, reason="make soak goes through every state and kill of heat")
 
 
 @pytest.fixture(name="node")
-def _node(tmp_path: Path) -> Iterator[Heated]:
+def _node(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Heated]:
     """Run a node that is cool."""
-    with Heated(tmp_path) as made:
+    with Heated(tmp_path, getattr(request, "param", 1.0)) as made:
         made.margin(20)
         assert made.agent is not None
         made.agent.told("READY=1")
@@ -82,7 +95,8 @@ def test_a_temperature_rises_and_falls(node: Heated) -> None:
     assert {why} == set(causes)
 
 
-@pytest.mark.parametrize("who", WHO)
+@soak
+@pytest.mark.parametrize("who", ["both", "agent", "actor"])
 def test_killed_while_capped(node: Heated, who: str) -> None:
     """Killed with caps on and started again, it goes on with them, and ends restored."""
     node.margin(-1)
@@ -102,6 +116,23 @@ def test_killed_while_capped(node: Heated, who: str) -> None:
     assert ONE_STEP == kept
 
 
+def test_both_blind(node: Heated) -> None:
+    """Where nobody tells a temperature caps are kept, though both are killed, until it is cool."""
+    blinded(node)
+    left_s = node.left_s()
+    until(lambda: node.left_s() > left_s, "renewed while blind")
+    kept = [node.limits()]
+    restarted(node)
+    until(lambda: len(node.log("started")) == 2, "the agent is there again")
+    left_s = node.left_s()
+    until(lambda: node.left_s() > left_s, "renewed again")
+    kept.append(node.limits())
+    cooled(node)
+
+    assert [ONE_STEP, ONE_STEP] == kept
+
+
+@pytest.mark.parametrize("node", [1.0 if SOAK else 0.4], indirect=True)
 def test_an_agent_that_stays_away(node: Heated) -> None:
     """Nobody renews what a dead agent held: the actor lifts both, a restarted one as well."""
     node.margin(-1)
@@ -134,19 +165,31 @@ def test_another_limit_is_left(node: Heated) -> None:
     assert 500 == node.watts()
 
 
-@pytest.mark.parametrize("state", STATES[:MANY])
+@soak
+@pytest.mark.parametrize("state", STATES)
 def test_killed_in_each_state(node: Heated, state: Callable[[Heated], None]) -> None:
     """Agent and actor killed in any state of the controller end restored when it is cool."""
     state(node)
-    node.kill_agent()
-    node.kill_actor()
-    before = node.watts()
-    node.start_actor()
-    assert node.agent is not None
-    node.agent.again()
+    before = restarted(node)
+    cooled(node)
+
+    assert before >= 420
+
+
+def cooled(node: Heated) -> None:
+    """Let all be well again, and wait until nothing is held any more."""
     node.settings.keep(0, {"clocks.reasons": 1})
     node.room(inlet=24, gpu=61)
     node.margin(20)
     until(node.free, "both restored")
 
-    assert before >= 420
+
+def restarted(node: Heated) -> int:
+    """Kill agent and actor, and start both again; return what the GPU was held at."""
+    assert node.agent is not None
+    node.kill_agent()
+    node.kill_actor()
+    held = node.watts()
+    node.start_actor()
+    node.agent.again()
+    return held
