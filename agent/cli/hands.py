@@ -2,12 +2,14 @@
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from agent.bundle import SHAPES, parts
+from agent.cli.owner import as_owner
 from agent.cli.planned import Planned, walked
 from agent.cli.run import in_turns, open_node
 from agent.daemon.cluster import OfNode
@@ -79,7 +81,7 @@ class Keyboard:
         means = Means(
             actor=self._actor,
             leases=self._leases,
-            audit=Trail(self._folder, self._name, self._worker.ask, None),
+            audit=Trail(self._folder, self._name, self._kept, None),
             save=self._save,
             check=self._check,
             sleep=asyncio.sleep,
@@ -88,6 +90,10 @@ class Keyboard:
             hands={"kubernetes": OfNode(kubernetes, self._worker.ask)} if kubernetes.api else {},
         )
         return await execute(action, REMEDIES[action.remedy], boot_id, means)
+
+    async def _kept(self, call: Callable[[], Any]) -> None:
+        """Do what writes into the agent's folder, as the agent would."""
+        await self._worker.ask(lambda: as_owner(self._folder, call))
 
     def _name(self) -> str:
         return self._told.document.node or "unknown"
@@ -107,7 +113,7 @@ class Keyboard:
         whole = list(parts(document, found, [gather.seen[shape] for shape in SHAPES]))
         name = f"{action.incident}-{action.remedy.replace('.', '-')}"
         try:
-            await self._worker.ask(lambda: Bundles(self._folder / "bundles").save(name, whole))
+            await self._kept(lambda: Bundles(self._folder / "bundles").save(name, whole))
         except OSError as problem:
             return str(problem.strerror or problem)
         return None
