@@ -24,9 +24,10 @@ REMEDIES = ("slurm.drain", "slurm.resume")
 Start = Callable[..., Acted]
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with aggregator(tmp_path_factory.mktemp("fleet")) as where:
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """Return an aggregator that has counted nothing yet: it lets a part be tried five times."""
+    with aggregator(tmp_path / "fleet") as where:
         yield where
 
 
