@@ -8,6 +8,7 @@ import msgspec
 from agent.render.language import SPOKEN
 from diagnostics.document import CheckLine, Document, Incident, NextStep, PlanLine, Rejected
 from diagnostics.finding import Finding, Text
+from remediations.remedies import job_lines
 
 if TYPE_CHECKING:
     from diagnostics.messages.catalogue import Catalogue
@@ -93,9 +94,14 @@ class _Teller:
         return msgspec.structs.replace(
             line,
             reason=self._spoken.sentence(line.reason),
-            steps=tuple(map(self._spoken.sentence, line.steps)),
+            steps=tuple(map(self._step, line.steps)),
             risk=self._spoken.sentence(line.risk),
         )
+
+    def _step(self, step: str) -> str:
+        where, line = job_lines.place(step)
+        said = None if where is None else self._spoken.word(where)
+        return self._spoken.sentence(step) if said is None else f"{said}: {line}"
 
     def _steps(self, line: PlanLine) -> Iterator[tuple[str, str]]:
         """Yield the steps of the fault's page, as filled for this incident, in both languages."""
