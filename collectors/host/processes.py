@@ -37,7 +37,7 @@ def parse(text: str) -> Process | None:
     """
     head, _, tail = text.rpartition(") ")
     pid, _, comm = head.partition(" (")
-    rest = tail.split()
+    rest = tail.split(None, PROCESSOR + 1)
     try:
         return Process(
             pid=int(pid),

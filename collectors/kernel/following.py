@@ -7,11 +7,15 @@ import msgspec
 from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Cause, Missing
 from collectors.facts.wanted import Wanted
-from collectors.kernel.log import Ring, asked, parse, timed
+from collectors.kernel.log import Ring, Times, asked, parse, timed, times
 from collectors.node.protocol import Node
 
 # Records in one answer, answers in one reading, and records that are kept.
 PIECE, MOST_PIECES, MOST_RECORDS = 2_000, 50, 20_000
+
+# The kernel counts all interrupts for whoever asks when it was booted. That time moves by as much
+# as somebody sets the clock, and the other one stands still while a machine sleeps.
+TIMES_S = 600.0
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,12 +42,13 @@ class Following:
         self._after = -1
         # Of a reading that follows on another: up to where that one went.
         self._shown: int | None = None
+        self._times: Times | None = None
 
     async def collect(self, node: Node, wanted: Wanted) -> KernelLog | Missing:
         """Return all records that are kept, of which only the new ones are asked for."""
         del wanted
         if self._log is not None and self._log.boot_id != (await node.identity()).boot_id:
-            self._log = None
+            self._log = self._times = None
         self._shown = None if self._log is None else self._after
         for _ in range(MOST_PIECES):
             ring = await asked(node, after=-1 if self._log is None else self._after, most=PIECE)
@@ -54,8 +59,16 @@ class Following:
         if self._log is None:
             detail = "its source changes at each question"
             return Missing(what="KernelLog", cause=Cause.GARBLED, detail=detail)
-        self._log = self._counted(await timed(node, self._log))
+        self._log = self._counted(await timed(node, self._log, await self._read(node)))
         return self._log
+
+    async def _read(self, node: Node) -> Times:
+        """Return the times of boot and now, read anew where that was long ago."""
+        known, now = self._times, node.monotonic()
+        if known is not None and known.boot_time is not None and now - known.at < TIMES_S:
+            return known.aged(now)
+        self._times = await times(node)
+        return self._times
 
     def _counted(self, log: KernelLog) -> KernelLog:
         """Count what an earlier run did not read, once; and tell where this one is now."""

@@ -41,7 +41,7 @@ async def collect(node: Node, wanted: Wanted) -> KernelLog | Missing:
     if isinstance(ring, Missing):
         return ring
     log = KernelLog(records=tuple(parse(ring.lines)), source=ring.source, lost=ring.lost)
-    return await timed(node, log)
+    return await timed(node, log, await times(node))
 
 
 async def asked(node: Node, **question: int) -> Ring | Missing:
@@ -56,16 +56,38 @@ async def asked(node: Node, **question: int) -> Ring | Missing:
         return Missing(what="KernelLog", cause=Cause.GARBLED, detail=str(problem))
 
 
-async def timed(node: Node, log: KernelLog) -> KernelLog:
-    """Return *log* as one that was read now."""
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """When this boot began (epoch seconds), and how long ago, read at `at` (monotonic seconds)."""
+
+    at: float
+    boot_time: float | None
+    uptime_s: float | None
+
+    def aged(self, now: float) -> "Times":
+        """Return them as they are later, at *now*."""
+        up = self.uptime_s
+        return msgspec.structs.replace(
+            self, at=now, uptime_s=None if up is None else round(up + now - self.at, 2)
+        )
+
+
+async def times(node: Node) -> Times:
+    """Read them from /proc."""
     # A machine with many interrupts has over 64 KiB of them in /proc/stat before the line btime.
     seen = await node.files("/proc/stat", "/proc/uptime", cap=1 << 20)
     clock = {} if isinstance(seen, Missing) else seen.texts
-    return msgspec.structs.replace(
-        log,
-        boot_id=(await node.identity()).boot_id,
+    return Times(
+        at=node.monotonic(),
         boot_time=_number(r"^btime (\d{1,12})$", clock.get("/proc/stat", "")),
         uptime_s=_number(r"^(\d{1,12}\.\d+) ", clock.get("/proc/uptime", "")),
+    )
+
+
+async def timed(node: Node, log: KernelLog, read: Times) -> KernelLog:
+    """Return *log* as one that was read now."""
+    boot_id = (await node.identity()).boot_id
+    return msgspec.structs.replace(
+        log, boot_id=boot_id, boot_time=read.boot_time, uptime_s=read.uptime_s
     )
 
 

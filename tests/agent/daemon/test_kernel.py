@@ -47,6 +47,8 @@ class Talking(Still):
         self.boot = "b00t"
         self.source = "kmsg"
         self.uptime = 100.0
+        self.clock_s = 100.0
+        self.read: list[tuple[str, ...]] = []
         self.heard = 0
 
     async def news(self) -> bool:
@@ -58,11 +60,14 @@ class Talking(Still):
             await asyncio.sleep(0.1)
         return False
 
+    def monotonic(self) -> float:
+        return self.clock_s
+
     async def identity(self) -> Identity:
         return Identity(node="gpu-017", boot_id=self.boot, kernel=None)
 
     async def files(self, *patterns: str, **_: Any) -> Files | Missing:
-        del patterns
+        self.read.append(patterns)
         texts = {"/proc/uptime": f"{self.uptime:.2f} 1.00\n", "/proc/stat": "btime 1796000000\n"}
         return Files(texts=texts, errors={})
 
@@ -101,6 +106,7 @@ def test_going_on_is_as_good_as_beginning_anew(said: list[list[str]]) -> None:
         for more in said:
             node.lines += more
             node.uptime += 10.0
+            node.clock_s += 10.0
             await seen(following, searching, node)
         # A line of no meaning ends the sentence that a last line may have begun.
         node.lines.append("usb 1-1: new high-speed USB device number 2 using xhci_hcd")
@@ -113,6 +119,23 @@ def test_going_on_is_as_good_as_beginning_anew(said: list[list[str]]) -> None:
     whole, found = asyncio.run(main())
 
     assert whole == found
+
+
+async def test_the_time_of_boot_is_read_now_and_then() -> None:
+    """In ten minutes once, and again in another boot; how long the node is up goes on meanwhile."""
+    node, following, ups = Talking(), Following(), []
+    for _ in range(70):
+        node.uptime += 10.0
+        node.clock_s += 10.0
+        log = await following.collect(node, Wanted())
+        assert isinstance(log, KernelLog)
+        ups.append(log.uptime_s == node.uptime)
+    often = sum("/proc/stat" in patterns for patterns in node.read)
+    node.boot, node.uptime = "another", 3.0
+    log = await following.collect(node, Wanted())
+    assert isinstance(log, KernelLog)
+
+    assert (True, 2, 3.0) == (all(ups), often, log.uptime_s)
 
 
 async def test_what_was_read_is_not_asked_for_again() -> None:
