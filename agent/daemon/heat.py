@@ -91,7 +91,7 @@ class Heat:
             state, order = step(self._states.get(name, State()), said, self._pace)
             self._states[name] = state
             if acting:
-                self._told(name, state, order)
+                self._told(name, state, order, why)
             if order.kind != "keep":
                 clocks = _by_clocks((held or {}).get(name), policy)
                 verb = _asked(name, said, order, clocks=clocks)
@@ -161,14 +161,16 @@ class Heat:
         if by := _of_node(policy, caps):
             yield by, seen.of_node(now, [*told.values()], _share(caps.get(by)), bmc, lost)
 
-    def _told(self, name: str, state: State, order: Order) -> None:
-        """Say once that a person has it, and once that it is over."""
+    def _told(self, name: str, state: State, order: Order, cause: str) -> None:
+        """Say once that a person has it, with the cause of the heat, and forget it when over."""
         if order.page:
             before = self.handed_over.get(name)
             since = before.since if before is not None else self._node.now()
             person = HandedOver(subject=name, phase=state.phase, why=order.why, since=since)
             self.handed_over[name] = person
-            self._once(f"page {name}", "heat_needs_person", subject=name, why=order.why)
+            if self._new(f"page {name}", order.why):
+                facts = {"subject": name, "why": order.why, "cause": cause}
+                self._log.warning("heat_needs_person", **facts)
         elif order.kind != "keep" or state.phase in ("watching", "capped"):
             self.handed_over.pop(name, None)
             self._said.pop(f"page {name}", None)
@@ -196,9 +198,13 @@ class Heat:
 
     def _once(self, key: str, event: str, **facts: str) -> None:
         """Say it where it was not said before in the same words."""
-        if self._said.get(key) != str(facts):
-            self._said[key] = str(facts)
+        if self._new(key, str(facts)):
             self._log.warning(event, **facts)
+
+    def _new(self, key: str, words: str) -> bool:
+        new = self._said.get(key) != words
+        self._said[key] = words
+        return new
 
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return the sources, of which the one of caps tells who is in a person's hands, too."""

@@ -68,7 +68,7 @@ class Capping(NamedTuple):
         return Asked(wanted, now.limit, now.default, now.least, cap, since)
 
     def _set(self, at: Target, wanted: int, limit: int) -> dict[str, Any]:
-        meant = self._meant(at.unit, wanted, limit)
+        meant = self._meant(at, wanted, limit)
         keep(self.state, self.name, meant)
         if wanted != limit:
             note(self.state, self.name, meant, f"{limit} to {wanted} {at.unit}: {self.why}")
@@ -82,7 +82,7 @@ class Capping(NamedTuple):
         keep(self.state, self.name, meant._replace(cap=meant.cap._replace(ours=ours)))
         return {"limit": got, "before": meant.cap.before}
 
-    def _meant(self, unit: str, wanted: int, limit: int) -> Held:
+    def _meant(self, at: Target, wanted: int, limit: int) -> Held:
         """Return the cap as it is about to be.
 
         Killed before it is set, the limit is still the one of now; killed after, it is the new one.
@@ -96,7 +96,7 @@ class Capping(NamedTuple):
             boot=clock.boot_id(),
         )
         if one is None:
-            return Held(cap, time.time(), self.why, unit, self.way)
+            return Held(cap, time.time(), self.why, at.unit, {**self.way, **at.found})
         return one._replace(cap=cap, why=self.why)
 
 

@@ -6,6 +6,8 @@ as they were read, and read back before the limit is activated.
 """
 
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from collectors.helpers.children import ipmi, kept
@@ -18,6 +20,8 @@ EXTENSION = 0xDC
 DRAWN, SET, ACTIVATE = 0x02, 0x04, 0x05
 MOST_WATTS = 0xFFFF
 NO_ACTION = "No Action"
+# DCMI 1.5, 6.6.3, as ipmitool words them.
+ACTIONS = {NO_ACTION: 0, "Hard Power Off & Log Event to SEL": 1, "Log Event to SEL": 0x11}
 
 #     Current Limit State: No Active Power Limit
 #     Exception actions:   Hard Power Off & Log Event to SEL
@@ -54,12 +58,16 @@ def limit(text: str) -> Limit:
 
 
 class Dcmi:
-    """The node's limit in W. Without one, the limit is *base*: what the node drew at the start."""
+    """The node's limit in W. Without one, the limit is *base*: what the node drew at the start.
+
+    *found* is the limit that the BMC kept and did not enforce before the first one of ours.
+    """
 
     unit = "W"
 
-    def __init__(self, base: int | None) -> None:
+    def __init__(self, base: int | None, found: Mapping[str, str]) -> None:
         self._base = base
+        self.found = found
 
     def read(self) -> Reading:
         """Return the limit in force, beside what the node draws without one."""
@@ -68,6 +76,8 @@ class Dcmi:
             if now.active and self._base is None:
                 # What is drawn under it cannot be told from the limit itself.
                 raise Refused("denied", another(now.watts))
+            if self._base is None:
+                self.found = {"watts": str(now.watts), "action": now.action}
             base = self._base if self._base is not None else _drawn()
         return Reading(now.watts if now.active else base, base, 0)
 
@@ -92,12 +102,18 @@ class Dcmi:
         return back.watts
 
     def restore(self, before: int) -> None:
-        """Deactivate the limit: what was before is none."""
+        """Deactivate the limit: what was before is none; and have the BMC keep what it kept."""
         del before
         with kept.alone("bmc", ASK_S):
             _ask(ACTIVATE, 0, 0, 0)
-            if _get().active:
+            now = _get()
+            if now.active:
                 raise Refused("denied", "the BMC does not deactivate its power limit")
+            action = ACTIONS.get(self.found.get("action", ""))
+            if action is not None:
+                # Not enforced: a BMC that refuses it, as it may a limit of 0 W, is lifted as well.
+                with suppress(Refused):
+                    _set(int(self.found["watts"]), now, action)
 
 
 def _get() -> Limit:
@@ -118,11 +134,12 @@ def _drawn() -> int:
     return watts
 
 
-def _set(watts: int, before: Limit) -> None:
+def _set(watts: int, before: Limit, action: int = 0) -> None:
+    """Set a limit; without *action*, nothing is done where it is passed."""
     _ask(
         SET,
         *(0, 0, 0),
-        0,  # exception action: none
+        action,
         *watts.to_bytes(2, "little"),
         *before.correction_ms.to_bytes(4, "little"),
         *(0, 0),

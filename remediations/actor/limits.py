@@ -41,7 +41,7 @@ def opened(
     """
     base = None if one is None else one.cap.before
     if name == DCMI:
-        return nullcontext(Dcmi(base))
+        return nullcontext(Dcmi(base, {} if one is None else one.way))
     if name == REDFISH:
         return nullcontext(Redfish(way if one is None else one.way, base))
     if (way if one is None else one.way) == CLOCKS:

@@ -1,6 +1,6 @@
 """What a GPU may draw or how fast it may run, by NVML: read, and set within its bounds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,7 @@ class GpuLimit:
     """The limit of the GPU at one PCI address, in mW; *standing* is its site's, by its model."""
 
     unit = "mW"
+    found: Mapping[str, str] = {}
 
     def __init__(self, pci: str, handle: Any, standing: Standing) -> None:  # noqa: ANN401 - a handle of NVML
         self._pci = pci
@@ -57,6 +58,7 @@ class GpuClocks:
     """
 
     unit = "MHz"
+    found: Mapping[str, str] = {}
 
     def __init__(self, pci: str, handle: Any, held: int | None) -> None:  # noqa: ANN401 - a handle of NVML
         self._pci = pci

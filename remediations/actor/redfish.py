@@ -50,6 +50,7 @@ class Redfish:
     """
 
     unit = "W"
+    found: Mapping[str, str] = {}
 
     def __init__(self, way: Mapping[str, str], base: int | None) -> None:
         self._way = way

@@ -1,5 +1,6 @@
 """What a cap is set on: a GPU by the driver, or the node by its BMC."""
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 
@@ -16,9 +17,13 @@ class Gone(Exception):  # noqa: N818 - reads as a sentence where it is raised
 
 
 class Target(Protocol):
-    """One limit, in whole numbers of `unit`; what cannot be read or set is Refused with a why."""
+    """One limit, in whole numbers of `unit`; what cannot be read or set is Refused with a why.
+
+    `found` is what else was set there when it was read first, to be kept with the cap.
+    """
 
     unit: str
+    found: Mapping[str, str]
 
     def read(self) -> Reading:
         """Return what holds now."""

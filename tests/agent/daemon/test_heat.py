@@ -345,6 +345,19 @@ async def test_sensors_that_are_none(wrong: list[Any]) -> None:
     assert {GPU} == {*room.held}
 
 
+async def test_a_person_is_told_the_cause() -> None:
+    """Who is called for heat that is left alone hears once why it is hot, as values move."""
+    room = Room()
+    room.limit, room.margin = 500_000, -1
+    for value in (44.0, 45.0):
+        inlet = Sensor(kind="inlet", name="Inlet", value=value, unit="C", crossed=("unc",))
+        room.sensors = BmcSensors(sensors=(inlet,))
+        await room.looks(8)
+    told = [facts["cause"] for event, facts in room.said if event == "heat_needs_person"]
+
+    assert ["the air that comes in is too warm, which is the room's matter (Inlet 44 C)"] == told
+
+
 async def test_people_are_told_by_the_source() -> None:
     """What is in a person's hands stands beside the caps that are on."""
     from collectors.catalog import by_shape  # noqa: PLC0415 - all collectors, for one test

@@ -96,6 +96,20 @@ def test_down_up_and_away(limited: Bmc, lent: Kept) -> None:
     assert expected == (watts, active, limit(limited).active, ended(lent)[-1]["how"])
 
 
+@pytest.mark.parametrize("watts", ["0", "1700"])
+def test_what_the_bmc_kept_is_kept_again(limited: Bmc, lent: Kept, watts: str) -> None:
+    """A limit and an action that were set and not active are the BMC's again after ours."""
+    tool(limited, "dcmi", "power", "set_limit", "limit", watts)
+    tool(limited, "dcmi", "power", "set_limit", "action", "power_off")
+    before = limit(limited)
+    caps.cap_node(lent, 1, WHY)
+    during = limit(limited)
+    caps.lift_caps(lent)
+
+    assert ("Hard Power Off & Log Event to SEL", "No Action") == (before.action, during.action)
+    assert before == limit(limited)
+
+
 def test_another_limit_is_respected(limited: Bmc, lent: Kept) -> None:
     """A limit that an operator activated is neither changed nor taken away."""
     tool(limited, "dcmi", "power", "set_limit", "limit", "1400")
