@@ -82,7 +82,7 @@ NAMES = {
 }
 COMMANDS = {
     *("crictl ps", "docker ps", "podman ps", "scontrol listpids", "gpu idle", ".often"),
-    "scontrol show node: {said}",
+    *("scontrol show node: {said}", "squeue: {said}", "scontrol requeue {job}"),
     # On its own: it is said to a person, and no row of words that something runs.
     "nvidia-smi -i {name} --gpu-reset",
     *("systemctl restart nvidia-persistenced", "scontrol update NodeName={name} State=RESUME"),

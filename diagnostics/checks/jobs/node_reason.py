@@ -75,9 +75,11 @@ def node_reason(seen: NodeReason, lost: LostSteps | Missing) -> Iterator[Stateme
     yield from told
     if not told:
         # Whoever drained it knows why: said, and not judged.
-        said = f"out of use by {seen.by or 'somebody'}: {seen.reason}"
         dead = [] if isinstance(lost, Missing) else [one.job for one in lost.steps]
-        yield Well(f"{said}; no process is left of job {dead[0]}" if dead else said)
+        if dead:
+            yield Well(f"no process is left here of job {dead[0]}; it drains: {seen.reason}")
+        else:
+            yield Well(f"out of use by {seen.by or 'somebody'}: {seen.reason}")
 
 
 def _told(seen: NodeReason, reason: str, meaning: Meaning) -> Finding | None:
