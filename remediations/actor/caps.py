@@ -25,8 +25,8 @@ PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.0")
 TICK_S = 10.0
 # What could not be lifted is tried again after so long.
 AGAIN_S = 60.0
-# In which one cap is lifted: DCMI takes five runs of ipmitool.
-LIFT_S = 60.0
+# In which one cap is lifted: DCMI takes five runs of ipmitool, a driver that is well milliseconds.
+NODE_S, GPU_S = 60.0, 10.0
 NOT_LIFTED = "not lifted, to be tried again"
 # All times by this factor: 1 but in a rehearsal.
 factor = 1.0
@@ -135,7 +135,7 @@ def lift(state: Path, names: list[str] | None, because: str) -> dict[str, str]:
     for name in sorted(wanted, key=lambda name: name not in limits.BY_NODE):
         over = partial(_ended, state, name, because, even_if_renewed=names is None)
         try:
-            how = apart(over, LIFT_S)
+            how = apart(over, _patience_s(name))
         except Refused as no:
             # Nothing is written down: who hangs in it may still have it in hand.
             how = f"{NOT_LIFTED}: {no.detail}"
@@ -143,6 +143,10 @@ def lift(state: Path, names: list[str] | None, because: str) -> dict[str, str]:
         if how is not None:
             ended[name] = how
     return ended
+
+
+def _patience_s(name: str) -> float:
+    return NODE_S if name in limits.BY_NODE else GPU_S
 
 
 def _ended(state: Path, name: str, because: str, *, even_if_renewed: bool) -> str | None:
@@ -189,7 +193,7 @@ def put_back(state: Path) -> dict[str, str]:
     done = {}
     for name in held.read(state):
         try:
-            how = apart(partial(_again, state, name), LIFT_S)
+            how = apart(partial(_again, state, name), _patience_s(name))
         except Refused as no:
             how = f"not set again: {no.detail}"
         if how is not None:

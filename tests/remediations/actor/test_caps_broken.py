@@ -160,7 +160,7 @@ def hang(node: Node) -> int:
 def _hung(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     """Let a step of the first GPU hang, and nobody be patient with it."""
     monkeypatch.setattr(turns, "WAIT_S", 0.3)
-    monkeypatch.setattr(caps, "LIFT_S", 2.0)
+    monkeypatch.setattr(caps, "GPU_S", 2.0)
     pid = hang(node)
     yield node
     os.kill(pid, signal.SIGKILL)
@@ -194,7 +194,7 @@ def test_a_step_that_hung_is_lifted_when_it_has_ended(node: Node) -> None:
 
 def test_a_lift_that_hangs_ends(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that hangs while one cap is lifted holds up no other, and is asked again."""
-    monkeypatch.setattr(caps, "LIFT_S", 1.0)
+    monkeypatch.setattr(caps, "GPU_S", 1.0)
     node.cap(630)
     node.cap(630, OTHER)
     node.start(**{SET: -1.0})
