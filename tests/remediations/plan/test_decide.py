@@ -99,6 +99,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "holders": st.sampled_from([(HOLDER,), None]),
     "duties": st.sampled_from([("etcd",), None]),
     "maintenance": st.just("by ops"),
+    "lost_jobs": st.just(("88123",)),
     "policy": st.builds(
         Policy,
         mode=st.dictionaries(NAMES, st.sampled_from(MODES)),
@@ -268,6 +269,20 @@ def test_a_gpu_is_reset_only_where_nothing_of_a_job_is_left(given: Situation) ->
             or (given.slurm is not None and not given.slurm.states >= {"IDLE", "DRAIN"})
             or (given.slurm is not None and given.slurm.states & {"COMPLETING", "ALLOCATED"})
         )
+    ]
+
+
+@given(situations())
+def test_a_job_is_requeued_only_from_a_node_that_we_took_out(given: Situation) -> None:
+    """It is one that lost its ranks here; in use, or out by somebody else, the node keeps it."""
+    ours = given.slurm is not None and bool(
+        given.slurm.states & {"DRAIN", "DOWN"} and (given.slurm.reason or "").startswith("gpudiag:")
+    )
+
+    assert [] == [
+        one.action.key
+        for one in acting(given)
+        if one.action.remedy == "slurm.requeue" and not (ours and given.lost_jobs)
     ]
 
 
