@@ -72,6 +72,15 @@ def kept(acted: Acted, now: float) -> bool:
     return acted.end is None or (acted.touched and bool(recent([acted], now)))
 
 
+def left_s(acted: Acted) -> float:
+    """Return the seconds until it is over its deadline.
+
+    One that was begun in another boot by a clock that was set back since is long over it.
+    """
+    ago = clock.since(acted.begin)
+    return float(acted.begin["deadline_s"]) - ago if ago >= 0 else -WINDOW_S
+
+
 def brief(acted: Acted) -> dict[str, Any]:
     """Return an action for the history: what it was, when, and how it ended."""
     begin = acted.begin
@@ -93,7 +102,7 @@ def whole(acted: Acted) -> dict[str, Any]:
         "id": acted.id,
         **{name: acted.begin[name] for name in ("key", "remedy", "subject", "serial", "fault")},
         **{name: acted.begin[name] for name in ("signature", "boot_id", "lease", "plan")},
-        "left_s": float(acted.begin["deadline_s"]) - clock.since(acted.begin),
+        "left_s": left_s(acted),
         "steps": [
             {"n": s.n, "verb": s.verb, "args": dict(s.args), "outcome": _said(s.outcome)}
             for s in acted.steps

@@ -178,7 +178,13 @@ class Gate:
             policy = self._check(acted, undoes=undone is not None)
             n = len(acted.steps) + 1
             turn = Turn(
-                id, remedy, acted.begin["subject"], policy, self._folder, self._uid, _left_s(acted)
+                id,
+                remedy,
+                acted.begin["subject"],
+                policy,
+                self._folder,
+                self._uid,
+                counts.left_s(acted),
             )
             self._intend(id, n, name, args)
             return self._done(id, n, lambda: verb.call(turn, **args))
@@ -239,7 +245,7 @@ class Gate:
         _settled(acted)
         if undoes:
             return trust.policy(self._policy)
-        if _left_s(acted) <= 0:
+        if counts.left_s(acted) <= 0:
             raise Refused("denied", "the action is over its deadline: undo it or end it")
         return self._allowed(acted.begin["remedy"])
 
@@ -257,10 +263,6 @@ class Gate:
     def _outcome(self, id: str, n: int, *, ok: bool, said: str, unsure: bool = False) -> None:  # noqa: A002 - the wire's word
         line = {"kind": "outcome", "id": id, "n": n, "ok": ok, "said": said[:MOST_TEXT]}
         self._write(line | clock.stamp() | ({"unsure": True} if unsure else {}))
-
-
-def _left_s(acted: Acted) -> float:
-    return float(acted.begin["deadline_s"]) - clock.since(acted.begin)
 
 
 def _settled(acted: Acted) -> None:

@@ -4,6 +4,7 @@ Unlike the reader, a verb that was begun is finished though its caller hangs up:
 worse than an act nobody waits for. The child then sees the end of its input and goes.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -23,6 +24,8 @@ from remediations.actor.journal import Journal
 from remediations.actor.registry import TICKS, Tick
 
 MOST_SESSIONS = 16
+# A plan has 8,000 letters, each of which JSON may write in 6: sixteen callers fit into the memory.
+MOST_REQUEST = 1 << 16
 ROUND_MS = 500
 
 
@@ -64,7 +67,10 @@ class Actor:
             if refusal := self._refusal(uid):
                 _say(peer, loop.refusal("denied", refusal))
                 return
-            self._sessions.add(self._child(partial(self._session, peer, uid)))
+            try:
+                self._sessions.add(self._child(partial(self._session, peer, uid)))
+            except OSError as problem:  # no process more is allowed
+                _say(peer, loop.refusal("crashed", f"the actor starts no process: {problem}"))
 
     def _refusal(self, uid: int) -> str | None:
         try:
@@ -72,7 +78,8 @@ class Actor:
                 return f"the actor's policy does not name uid {uid}"
         except Refused as no:
             return no.detail
-        if len(self._sessions) >= MOST_SESSIONS:
+        # Root is let in beside them: a captured agent could hold them all.
+        if uid != 0 and len(self._sessions) >= MOST_SESSIONS:
             return f"all {MOST_SESSIONS} sessions are taken, by callers or by stuck calls"
         return None
 
@@ -81,7 +88,7 @@ class Actor:
         with peer.makefile("rb") as source, peer.makefile("wb") as sink:
             sink.write(loop.GREETING)
             sink.flush()
-            loop.serve(gate.verbs(), source, sink)
+            loop.serve(gate.verbs(), source, sink, MOST_REQUEST)
 
     def _child(self, work: Callable[[], None]) -> int:
         if pid := os.fork():
@@ -105,7 +112,8 @@ class Actor:
             now = time.monotonic()
             if now >= self._due[name] and name not in self._ticking:
                 self._due[name] = now + tick.seconds
-                self._ticking[name] = self._child(partial(self._once, tick))
+                with contextlib.suppress(OSError):  # no process more is allowed: it is due again
+                    self._ticking[name] = self._child(partial(self._once, tick))
 
     def _once(self, tick: Tick) -> None:
         try:

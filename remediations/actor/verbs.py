@@ -3,6 +3,7 @@
 from importlib import import_module
 
 MODULES: tuple[str, ...] = (
+    "abandoned",
     "bug_report",
     "caps",
     "gpus",

@@ -64,8 +64,8 @@ def refusal(cause: str, detail: str) -> bytes:
     return json.dumps({"missing": cause, "detail": detail}).encode() + b"\n"
 
 
-def serve(verbs: Verbs, source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer until *source* ends."""
-    while line := source.readline(REQUEST_CAP):
+def serve(verbs: Verbs, source: BinaryIO, sink: BinaryIO, most: int = REQUEST_CAP) -> None:
+    """Answer until *source* ends; a request has at most so many bytes."""
+    while line := source.readline(most):
         sink.write(answer(verbs, line))
         sink.flush()

@@ -154,56 +154,6 @@ def test_refused_verb_is_no_unknown(start_actor: Start) -> None:
     )
 
 
-def test_what_nobody_knows_counts(start_actor: Start) -> None:
-    """A step that ended in an error nobody expected may have been done: it is settled, and counts.
-
-    Else whoever asks could have it done as often as he likes, and say each time that it was not.
-    """
-    actor = start_actor("slurm.drain")
-    action = begun(actor)
-    actor.ask("put", id=action, name="no/folder")
-    going_on = why(actor, "put", id=action, name="a")
-    actor.ask("settle", id=action, n=1, ok=False, said="it was not done")
-    actor.ask("end", id=action, outcome="failed", said="it was not done")
-
-    assert (going_on, why(actor, "begin", **wanted("slurm.drain"))) == (
-        "step 1 (put) has no outcome: settle it first",
-        "slurm.drain was done a short while ago: not again for 15 min",
-    )
-
-
-def test_only_what_was_done_is_taken_back(start_actor: Start) -> None:
-    """A way back is none for what somebody else did, or another action, or with other words."""
-    actor = start_actor("slurm.drain")
-    action = begun(actor)
-    never = why(actor, "take", id=action, name="a")
-    actor.ask("put", id=action, name="a")
-    other = why(actor, "take", id=action, name="b")
-
-    assert (never, other, actor.done()) == (
-        "take takes back put, which was not done so here",
-        "take takes back put, which was not done so here",
-        ["put a"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("remedy", "verb"), [("slurm.drain", "slurm_resume"), ("slurm.resume", "slurm_drain")]
-)
-def test_one_remedy_is_no_way_into_another(start_actor: Start, remedy: str, verb: str) -> None:
-    """Whoever may drain alone resumes nothing but his own drain, and the other way round.
-
-    A resume asks for no lease and is on no ladder: it must not be a way to take a node out.
-    """
-    actor = start_actor(remedy)
-    action = begun(actor, remedy)
-    of = {"slurm_resume": "slurm_drain", "slurm_drain": "slurm_resume"}[verb]
-
-    assert why(actor, verb, id=action, reason="gpudiag: gpu_lost gpu 1 incident 9f") == (
-        f"{verb} takes back {of}, which was not done so here"
-    )
-
-
 def test_no_actor_no_change(start_actor: Start) -> None:
     """Without an actor each verb is answered by one sentence."""
     actor = start_actor("slurm.drain")
