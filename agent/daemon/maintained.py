@@ -10,7 +10,11 @@ import msgspec
 
 from agent.daemon import state
 from aggregator.wire import Maintained
-from collectors.jobs.maintenance import TOLD
+from collectors.facts.observation import Missing
+from collectors.facts.wanted import Wanted
+from collectors.jobs.maintenance import TOLD, Maintenance, found
+from collectors.jobs.node_reason import NodeReason
+from collectors.node.protocol import Node
 
 NAME = PurePosixPath(TOLD).name
 
@@ -28,7 +32,7 @@ class KeptMaintenance:
     """Writes what a receipt says where it is another word than the last one."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = folder.absolute()
         self._node: str | None = None
         self._said: Kept | None = None
         self._writer: state.Writer | None = None
@@ -50,6 +54,13 @@ class KeptMaintenance:
         if self._writer is None:
             self._writer = state.Writer(self._folder, partial(state.write, name=NAME), NAME)
         self._writer.put(now)
+
+    async def collect(
+        self, node: Node, wanted: Wanted, slurm: NodeReason | Missing
+    ) -> Maintenance | Missing:
+        """Look as the shipped collector does, and read the file of this folder."""
+        del wanted
+        return await found(node, slurm, str(self._folder / NAME))
 
     def close(self, patience_s: float = 0.5) -> bool:
         """Write what waits; return whether that was done in time. Not for the loop: it waits."""

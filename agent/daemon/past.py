@@ -5,7 +5,7 @@ is not unlearnt. A part that was taken out for good is forgotten by removing the
 the agent, or by stating what the node has in the settings, which go before.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -23,11 +23,13 @@ from collectors.facts.wanted import Wanted
 from collectors.gpu.bus import PciGpus
 from collectors.gpu.health import GpuHealth
 from collectors.gpu.nvml import GpuSnapshot
+from collectors.host.changes import PackageChanges
 from collectors.host.disks import DiskActivity
 from collectors.host.nfs import NfsActivity
 from collectors.host.nvme import NvmeDrives
 from collectors.jobs.expected import Before, Expected, Stated
 from collectors.jobs.job_logs import JobLogs
+from collectors.jobs.maintenance import Maintenance
 from collectors.network.counters import PortCounters
 from collectors.network.ports import Ports
 from collectors.node.protocol import Node
@@ -94,6 +96,14 @@ class KeptPast:
         self.maintenance.begin(node)
         if self._past.node != node:
             self._hours = Hours()
+
+    def tell(self, sources: Iterable[Source]) -> tuple[Source, ...]:
+        """Return the sources, of which those of what is kept read the files of this folder."""
+        own = {PackageChanges: self.changes.collect, Maintenance: self.maintenance.collect}
+        return tuple(
+            msgspec.structs.replace(one, collect=own.get(one.shape, one.collect))
+            for one in self.runs.behind(sources)
+        )
 
     @property
     def numbers(self) -> Mapping[str, float]:

@@ -72,7 +72,7 @@ class Service:
     def _sources(self) -> tuple[Source, ...]:
         sources = self._heat.behind(self._probing.behind(self._parts.sources))
         past = self._parts.past
-        return tuple(sources if past is None else past.runs.behind(sources))
+        return tuple(sources if past is None else past.tell(sources))
 
     def _heard(self, receipt: Receipt) -> None:
         """Take what the aggregator said of the peers, and of work on this node."""

@@ -93,9 +93,14 @@ class PackageChanges(Observation, frozen=True, kw_only=True):
 async def collect(node: Node, wanted: Wanted) -> PackageChanges | Missing:
     """Ask the first package manager that is there, and read what the agent noted."""
     del wanted
+    return await found(node, NOTED)
+
+
+async def found(node: Node, path: str) -> PackageChanges | Missing:
+    """Do so with the notes of an agent that keeps them at *path*."""
     now = node.now()
     told = PackageChanges(
-        noted=noted(await _text(node, NOTED), (await node.identity()).node),
+        noted=noted(await _text(node, path), (await node.identity()).node),
         booted=_booted(await _text(node, UPTIME), now),
         now=now,
     )

@@ -41,16 +41,21 @@ class _File(msgspec.Struct, frozen=True):
 async def collect(node: Node, wanted: Wanted, slurm: NodeReason | Missing) -> Maintenance | Missing:
     """Take Slurm's state of the node, else what the aggregator told; blind only without both."""
     del wanted
+    return await found(node, slurm, TOLD)
+
+
+async def found(node: Node, slurm: NodeReason | Missing, path: str) -> Maintenance | Missing:
+    """Do so by the file of an agent that keeps it at *path*."""
     if isinstance(slurm, NodeReason) and STATES & set(slurm.states):
         text = f"State={'+'.join(slurm.states)}"
         return Maintenance(by="slurm", reason=slurm.reason, source="scontrol show node", text=text)
-    seen = await node.files(TOLD, cap=FILE_CAP)
+    seen = await node.files(path, cap=FILE_CAP)
     if isinstance(seen, Missing):
         return slurm if isinstance(slurm, Missing) else Maintenance()
-    return told(seen.get(TOLD) or "", (await node.identity()).node, node.now())
+    return told(seen.get(path) or "", (await node.identity()).node, node.now(), path)
 
 
-def told(text: str, node: str, now: float) -> Maintenance:
+def told(text: str, node: str, now: float, path: str = TOLD) -> Maintenance:
     """Return what the aggregator told of this node, where it is not over."""
     try:
         kept = msgspec.json.decode(text, type=_File)
@@ -65,5 +70,5 @@ def told(text: str, node: str, now: float) -> Maintenance:
         by=kept.by[:LONGEST] or "an operator",
         reason=kept.reason[:LONGEST] or None,
         until=kept.until,
-        source=TOLD,
+        source=path,
     )

@@ -47,7 +47,7 @@ class Talking(Still):
         self.boot = "b00t"
         self.source = "kmsg"
         self.uptime = 100.0
-        self.clock_s = 100.0
+        self.clock_s: float | None = None
         self.read: list[tuple[str, ...]] = []
         self.heard = 0
 
@@ -61,7 +61,7 @@ class Talking(Still):
         return False
 
     def monotonic(self) -> float:
-        return self.clock_s
+        return super().monotonic() if self.clock_s is None else self.clock_s
 
     async def identity(self) -> Identity:
         return Identity(node="gpu-017", boot_id=self.boot, kernel=None)
@@ -106,7 +106,7 @@ def test_going_on_is_as_good_as_beginning_anew(said: list[list[str]]) -> None:
         for more in said:
             node.lines += more
             node.uptime += 10.0
-            node.clock_s += 10.0
+            node.clock_s = node.uptime
             await seen(following, searching, node)
         # A line of no meaning ends the sentence that a last line may have begun.
         node.lines.append("usb 1-1: new high-speed USB device number 2 using xhci_hcd")
@@ -126,7 +126,7 @@ async def test_the_time_of_boot_is_read_now_and_then() -> None:
     node, following, ups = Talking(), Following(), []
     for _ in range(70):
         node.uptime += 10.0
-        node.clock_s += 10.0
+        node.clock_s = node.uptime
         log = await following.collect(node, Wanted())
         assert isinstance(log, KernelLog)
         ups.append(log.uptime_s == node.uptime)

@@ -1,5 +1,6 @@
 """What the node had is learnt slowly, only upwards, survives a crash, and only ever warns."""
 
+import asyncio
 import random
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.cli.run import open_node
+from agent.daemon.changed import Changes
+from agent.daemon.maintained import Kept
 from agent.daemon.past import NAME, KeptPast, filled
 from agent.daemon.sampler import Sampler
 from agent.daemon.walker import Walk, Walker
@@ -24,13 +27,16 @@ from collectors.gpu.bus import PciFunction, PciGpus
 from collectors.gpu.health import GpuHealth, GpuReading
 from collectors.gpu.health_parts import Pcie
 from collectors.gpu.nvml import Gpu, GpuSnapshot
+from collectors.host.changes import Noted, PackageChanges
 from collectors.host.nfs import NfsActivity, NfsMount
 from collectors.host.nvme import Drive, NvmeDrives
 from collectors.jobs.expected import Before, Expected, Stated
+from collectors.jobs.maintenance import Maintenance
 from collectors.network.counters import PortCounters
 from collectors.network.ports import Port, Ports
 from collectors.network.rising import Rises
 from tests.agent.daemon.virtual import Said, Still, every, virtually
+from tests.recording import recorded
 
 Facts = Mapping[type[Observation], Observation]
 ADDRESSES = ("0000:1c:00.0", "0000:3d:00.0", "0000:5e:00.0", "0000:7f:00.0")
@@ -303,3 +309,31 @@ def test_the_walk_warns_of_what_the_node_had(past: KeptPast) -> None:
             "3 NVMe drives expected by what this node had before; on the PCI bus: 2",
         )
     ] == found
+
+
+async def test_another_folder(tmp_path: Path) -> None:
+    """An agent with a folder of its own shows the changes and the maintenance that it keeps."""
+    kept = await asyncio.to_thread(KeptPast, tmp_path)
+    noted = Noted(time=1_796_000_000.0, kind="setting", name="the MTU of ens1", before="9000")
+    changes = msgspec.json.encode(Changes(node="gpu-017", changed=(noted,)))
+    word = msgspec.json.encode(Kept(node="gpu-017", until=1e11, by="night-shift"))
+    files = {f"{tmp_path}/changes.json": changes, f"{tmp_path}/maintenance.json": word}
+    here = await asyncio.to_thread(
+        recorded,
+        tmp_path / "node",
+        files={path: text.decode() for path, text in files.items()},
+        paths=("/",),
+        tools=("dpkg-query", "rpm"),
+    )
+    sources = {one.shape: one for one in kept.tell(SOURCES)}
+    slurm = Missing(what="NodeReason", cause=Cause.NO_TOOL, detail="no scontrol")
+    changed = await sources[PackageChanges].collect(here, Wanted())
+    maintained = await sources[Maintenance].collect(here, Wanted(), slurm)
+    assert isinstance(changed, PackageChanges)
+    assert isinstance(maintained, Maintenance)
+
+    assert ((noted,), "night-shift", f"{tmp_path}/maintenance.json") == (
+        changed.noted,
+        maintained.by,
+        maintained.source,
+    )
