@@ -4,10 +4,9 @@ What a line counts for depends on its digits only where a rank or a name is read
 expression that is looked for asks for a digit. All others may be as they are.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diagnostics.rules import prefix
 from diagnostics.rules.digits import DIGIT, asked
@@ -15,7 +14,9 @@ from diagnostics.rules.knowledge import Plan
 from diagnostics.rules.rule import Rule, filled
 from diagnostics.rules.search import Counting
 from diagnostics.series.forms.number import ZEROS
-from diagnostics.series.waiting import Lines, Sort
+
+if TYPE_CHECKING:
+    from diagnostics.series.waiting import Sort
 
 MOST_SHAPES = 8_192
 LONGEST = 1_000
@@ -23,8 +24,6 @@ MOST_SPANS = 64
 # A time stands in the first bytes of a line.
 STAMPED = 64
 
-# A line with numbers, by its place in the piece.
-Drawn = tuple[int, Sort]
 Span = tuple[int, int]
 # What a digit tells that an expression asks for.
 ASKED = "asked"
@@ -64,6 +63,10 @@ class Shape:
         where = [slice(*span) for span in sorted(spans)] or [slice(0, 0)]
         self.tell: Callable[[bytes], Any] = itemgetter(*where)
 
+    def told(self, line: bytes) -> Same | None:
+        """Return what a line of this shape counts for, None where that is not known."""
+        return self.only or self.same.get(self.tell(line))
+
     def widen(self, spans: Iterable[Span]) -> None:
         """Look at these digits too."""
         if not self.spans.issuperset(spans):
@@ -78,96 +81,6 @@ class Shape:
 
 # Lines of this shape hold no anchor whatever their digits are.
 QUIET = Shape((), {})
-
-
-class Tally:
-    """The lines of one piece, by their places: what is counted, and what has to be searched.
-
-    Lines of a shape in which no digit tells are not looked at one by one: of short lines a log of
-    a gigabyte has fifty million. *zeros* are the lines with all digits alike.
-    """
-
-    def __init__(self, known: "Shapes", zeros: Sequence[bytes], lines: Sequence[bytes]) -> None:
-        self.counted: list[Same] = []
-        self.more: list[int] = []
-        self._drawn: list[Drawn] = []
-        self._zeros = zeros
-        self._times = Counter(zeros)
-        self._only: dict[bytes, Same] = {}
-        looked: dict[bytes, Shape | None] = {}
-        for key in self._times:
-            shape = known.get(key)
-            if shape is None or (shape is not QUIET and shape.only is None):
-                looked[key] = shape
-            elif shape.only is not None:
-                self._only[key] = shape.only
-        self._count_only()
-        if looked:
-            self._look(looked, lines)
-
-    def _count_only(self) -> None:
-        """Count the lines of which all of their shape count for the same."""
-        counting = {key: same for key, same in self._only.items() if same.counting}
-        for key, same in counting.items():
-            if not same.times:
-                self.counted.append(same)
-                same.last = 0
-            same.times += self._times[key]
-        # The last line of each shape mostly stands near the end.
-        at = len(self._zeros)
-        while counting:
-            at -= 1
-            if (same_here := counting.pop(self._zeros[at], None)) is not None:
-                same_here.last = max(same_here.last, at)
-
-    def _look(self, looked: Mapping[bytes, Shape | None], lines: Sequence[bytes]) -> None:
-        """Count lines by the digits of them that tell; those that are not known are `more`."""
-        more, drawn = self.more.append, self._drawn.append
-        for at, key in enumerate(self._zeros):
-            if key not in looked:
-                continue
-            shape = looked[key]
-            same = None if shape is None else shape.same.get(shape.tell(lines[at]))
-            if same is None:
-                more(at)
-                continue
-            if not same.times:
-                self.counted.append(same)
-            same.times += 1
-            same.last = at
-            if same.sort:
-                drawn((at, same.sort))
-
-    def drawn(self, learned: Sequence[Drawn], lines: list[bytes], first: int) -> Lines | None:
-        """Return the lines with numbers; some were *learned*, *first* is the first one's number."""
-        sorts = {key: same.sort for key, same in self._only.items() if same.sort}
-        drawn: list[Drawn] = [*self._drawn, *learned]
-        one = set(sorts.values()).union(sort for _, sort in drawn)
-        if len(one) == 1 and sum(self._times[key] for key in sorts) + len(drawn) == len(lines):
-            # They are all lines with numbers, and of one sort: nothing is asked of each of them.
-            numbers = range(first, first + len(lines))
-            return Lines.of_shapes(numbers, lines, [*one] * len(lines), self._times)
-        if sorts:
-            in_order = enumerate(map(sorts.get, self._zeros))
-            found = [(at, sort) for at, sort in in_order if sort]
-            drawn = sorted(drawn + found) if drawn else found
-        elif learned:
-            drawn.sort()
-        if not drawn:
-            return None
-        raws = [lines[at] for at, _ in drawn]
-        return Lines.of([first + at for at, _ in drawn], raws, [sort for _, sort in drawn])
-
-    def drop(self) -> None:
-        """Count nothing: the lines are read one by one."""
-        for same in self.counted:
-            same.times = 0
-
-    def count(self, lines: Sequence[bytes], first: int) -> None:
-        """Count the lines; *first* is the number of the first of the piece."""
-        for same in self.counted:
-            same.again(first + same.last, lines[same.last], same.times)
-            same.times = 0
 
 
 class Shapes:
@@ -186,13 +99,6 @@ class Shapes:
         self._anywhere = any(run is None for run in runs)
         self._asked = _digits(one for run in runs if run for one in run)
         self.get = self._known.get
-
-    def same(self, key: bytes, line: bytes) -> Same | None:
-        """Return what a line of this shape counts for, None where it has to be searched."""
-        shape = self._known.get(key)
-        if shape is None or shape is QUIET:
-            return None
-        return shape.only or shape.same.get(shape.tell(line))
 
     def add(
         self, held: int, plan: Plan, line: bytes, counting: tuple[Counting, ...] | None

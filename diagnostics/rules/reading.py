@@ -5,17 +5,17 @@ from functools import cached_property
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
-from diagnostics.rules.alike import Drawn, Shapes, Tally
+from diagnostics.rules.alike import QUIET, Shapes
 from diagnostics.rules.dense import Kind, kinds
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
-from diagnostics.rules.line import LINE_CAP, decoded, plain
+from diagnostics.rules.line import LINE_CAP, plain
 from diagnostics.rules.rest import rest
 from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
-from diagnostics.rules.stamp import STAMP
-from diagnostics.rules.text import Text, line_ends, split, text_of
-from diagnostics.rules.when import When, when
+from diagnostics.rules.tally import Drawn, Tally
+from diagnostics.rules.text import Text, line_ends, repeats, split, text_of
+from diagnostics.rules.when import ended
 from diagnostics.series.curve import Drawing
 from diagnostics.series.forms.number import ZEROS
 from diagnostics.series.waiting import LONGEST, Lines, Sort
@@ -36,6 +36,8 @@ DENSE = 0.3
 # Of lines with the same anchors no more new shapes are learned from a piece; fewer each time from
 # those that go on to have more, as lines with addresses do.
 MOST_NEW, LEAST_NEW = 24, 6
+# A line that tells nothing is soon read: to learn its shape takes as long as to read seventy.
+LEAST_SILENT = 1
 
 # Where more than this share is new, lines are read one by one again.
 NEW = 0.6
@@ -128,7 +130,7 @@ class Reading:
         lines, zeros = split(piece), split(piece.translate(ZEROS))
         tally = Tally(self._shapes, zeros, lines)
         held = self._held(lines, tally.more)
-        if any(search.ordered(self._knowledge.plan(one)) for one in held):
+        if any(search.ordered(self._knowledge.plan(one)) for one in set(held)):
             tally.drop()
             self._by_line(piece, search)
             return
@@ -163,28 +165,42 @@ class Reading:
         ends = list(accumulate(map(len, lines)))
         drawn: list[Drawn] = []
         new: Counter[int] = Counter()
+        telling: set[int] = set()
+        plans = {held: self._knowledge.plan(held) for held in set(more.values())}
+        most = {held: self._learns.get(held, MOST_NEW) for held in plans}
+        shape_of = self._shapes.get
         for at, held in more.items():
-            line, plan = lines[at], self._knowledge.plan(held)
-            if (same := self._shapes.same(zeros[at], line)) is not None:
+            line, plan, shape = lines[at], plans[held], shape_of(zeros[at])
+            if shape is QUIET:
+                continue
+            if shape is not None and (same := shape.told(line)) is not None:
                 # A line before it in this piece has told.
                 search.alone()
                 same.again(self._line + at, line)
                 drawn += [(at, same.sort)] if same.sort else []
                 continue
             counting: tuple[Counting, ...] | None = ()
-            if plan.searched and not search.for_nothing(plan, line):
+            searched = plan.searched and not search.for_nothing(plan, line)
+            if not searched and shape is None and new[held] >= most[held]:
+                # As most lines with addresses: they tell nothing, and no more shapes are learned.
+                new[held] += 1
+                drawn += [(at, (held, plan.searched))] if plan.numbers else []
+                continue
+            if searched:
+                telling.add(held)
                 # Each line before it has an end of one byte.
                 start = ends[at] + at - len(line)
                 stop = start + min(len(line), LINE_CAP)
                 counting, _ = self._take(Place(piece, start, stop, self._line + at), plan, search)
             if plan.numbers:
                 drawn.append((at, (held, plan.searched)))
-            new[held] += self._shapes.get(zeros[at]) is None
-            if new[held] <= self._learns.get(held, MOST_NEW):
+            new[held] += shape is None
+            if new[held] <= most[held]:
                 whole = counting if search.by_shape(plan, line) else None
                 self._shapes.add(held, plan, line, whole)
         for held, count in new.items():
-            less = max(self._learns.get(held, MOST_NEW) // 2, LEAST_NEW)
+            least = LEAST_NEW if held in telling or plans[held].numbers else LEAST_SILENT
+            less = max(most[held] // 2, least)
             self._learns[held] = less if count > MOST_NEW else MOST_NEW
         return drawn
 
@@ -214,7 +230,7 @@ class Reading:
         known = [self._kinds.get(kind.text) for kind in found]
         new = [kind for kind, counting in zip(found, known, strict=True) if counting is None]
         plans = self._plans(new)
-        if not all(_repeats(kind, plan) for kind in new if (plan := plans.get(kind.text))):
+        if not all(repeats(kind, plan) for kind in new if (plan := plans.get(kind.text))):
             self._dense = False
             return False
         if len(self._kinds) + len(new) > MOST_TEXTS:
@@ -273,25 +289,8 @@ class Reading:
             lines=self.lines,
             first_line=self._first_line,
             hits=search.fold.hits(),
-            kernel=search.by_kernel(self._name, self.lines, self._ended()),
+            kernel=search.by_kernel(self._name, self.lines, ended(self._tail)),
             curve=self._drawing.curve(),
             rest=rest(self._tail, self._first_line + self.lines - 1),
             cut=cut,
         )
-
-    def _ended(self) -> When:
-        """Return the time of the last line that carries one."""
-        for line in reversed(self._tail.split(b"\n")):
-            told = when(line)
-            if told != When():
-                return told
-        return When()
-
-
-def _repeats(kind: Kind, plan: Plan) -> bool:
-    """Return whether all lines of the kind count for the same."""
-    if not plan.latest:
-        return plan.repeats
-    at = STAMP.match(kind.line)
-    text = decoded(kind.line[at.end() if at else 0 :][:LINE_CAP])
-    return plan.repeats and not any(rule.match(text) for rule in plan.latest)

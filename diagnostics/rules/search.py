@@ -136,7 +136,10 @@ class Search:
         """Return whether a line surely counts for nothing, by the words that rules need."""
         if self.form != "training" or plan.ends or plan.traceback or not line.isascii():
             return False
-        return not any(word in line for word in plan.words)
+        for word in plan.words:  # noqa: SIM110 - asked of millions of lines: any() takes thrice as long
+            if word in line:
+                return False
+        return True
 
     def ordered(self, plan: Plan) -> bool:
         """Return whether other lines count differently before such a line and after it."""

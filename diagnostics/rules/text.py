@@ -1,7 +1,9 @@
 """What makes two lines of a log count for the same."""
 
 from diagnostics.rules.alike import STAMPED
-from diagnostics.rules.dense import XID, lasting
+from diagnostics.rules.dense import XID, Kind, lasting
+from diagnostics.rules.knowledge import Plan
+from diagnostics.rules.line import LINE_CAP, decoded
 from diagnostics.rules.search import Place
 from diagnostics.rules.stamp import STAMP, hand
 
@@ -41,3 +43,12 @@ def text_of(place: Place, *, stamped: bool) -> tuple[Text, int]:
         line = lasting(line)
     whose = None if group in TELLING and not found["level"] else hand(found)
     return (group, whose, line), at
+
+
+def repeats(kind: Kind, plan: Plan) -> bool:
+    """Return whether all lines of the kind count for the same."""
+    if not plan.latest:
+        return plan.repeats
+    at = STAMP.match(kind.line)
+    text = decoded(kind.line[at.end() if at else 0 :][:LINE_CAP])
+    return plan.repeats and not any(rule.match(text) for rule in plan.latest)

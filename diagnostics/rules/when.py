@@ -61,6 +61,15 @@ def when(line: bytes) -> When:
     return When(booted=booted)
 
 
+def ended(tail: bytes) -> When:
+    """Return the time of the last line that carries one."""
+    for line in reversed(tail.split(b"\n")):
+        told = when(line)
+        if told != When():
+            return told
+    return When()
+
+
 def _iso(hit: re.Match[bytes], booted: float | None) -> When:
     seconds = _seconds(hit["day"].decode(), hit["clock"].decode())
     if seconds is None:
