@@ -23,6 +23,9 @@ def told(path: str) -> Iterator[str]:
     if not Path(path).exists():
         yield f"there is no {path}: every remedy is advised, and nothing acts"
         return
+    for name in policy.users:
+        if trust.uid(name) is None:
+            yield f"{path}: users: this node has no user {name}: nobody is let in by it"
     yield f"{path} is right; in the order of trust:"
     for row in REMEDIES.values():
         yield f"  {policy.of(row.name):<7}  {row.name:<{WIDTH}}  {could(row, policy)}"

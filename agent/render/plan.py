@@ -56,8 +56,17 @@ def draw(
             said = say("no remedy answers this; gpudiag explain says what a person does")
             lines += block((Span("    "),), said, width, style="dim")
     if not document.incidents and len(lines) == 1:
-        lines += [(), (Span("  " + say("no incident stands: there is nothing to do")),)]
+        lines += [(), *block((Span("  "),), _none(document), width)]
     return lines + _notes(notes, width)
+
+
+def _none(document: Document) -> str:
+    """Return that there is nothing to do, which who saw too little does not know."""
+    blind = [c for stage in document.stages for c in stage.checks if c.verdict == "unknown"]
+    if not blind:
+        return say("no incident stands: there is nothing to do")
+    some = ", ".join(check.check for check in blind[:3]) + (", ..." if len(blind) > 3 else "")  # noqa: PLR2004 - three names are read
+    return say("no incident was seen, but too little was seen for {checks}", checks=some)
 
 
 def remedy(row: Remedy, width: int) -> list[Line]:

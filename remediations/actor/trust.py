@@ -39,10 +39,11 @@ def policy(path: str = PATH) -> Policy:
 def users(path: str = PATH) -> frozenset[int]:
     """Return who may ask beside root; Refused where the policy is not to be trusted."""
     names = policy(path).users
-    return frozenset(uid for name in names if (uid := _uid(name)) is not None)
+    return frozenset(known for name in names if (known := uid(name)) is not None)
 
 
-def _uid(name: str) -> int | None:
+def uid(name: str) -> int | None:
+    """Return the number of a user of this node, None where there is none of that name."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:

@@ -86,7 +86,7 @@ def acting_file(tmp_path: Path, text: str) -> Path:
 def test_what_could_happen_is_said_of_each_remedy(tmp_path: Path) -> None:
     """In the order of trust: the mode, and one sentence that says what it would do, or why not."""
     text = (
-        'allow_unproved = ["gpu.power_cap"]\n[mode]\n"gpu.power_cap" = "act"\n'
+        'users = ["root"]\nallow_unproved = ["gpu.power_cap"]\n[mode]\n"gpu.power_cap" = "act"\n'
         '"gpu.reset" = "act"\n"slurm.reboot" = "observe"\n'
     )
     ran = gpudiag("check", "--acting", str(acting_file(tmp_path, text)))
@@ -132,3 +132,13 @@ def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
     said = f"error: {file} is refused: chown root {file}; chmod go-w {file}"
 
     assert (64, said) == (ran.returncode, ran.stderr.splitlines()[0])
+
+
+@pytest.mark.root
+def test_a_user_whom_nobody_knows_is_named(tmp_path: Path) -> None:
+    """The file is right, and still lets nobody in who is not spelled as the node knows him."""
+    file = acting_file(tmp_path, 'users = ["gpudiagg", "root"]\n')
+    ran = gpudiag("check", "--acting", str(file))
+    said = f"{file}: users: this node has no user gpudiagg: nobody is let in by it"
+
+    assert (0, [said]) == (ran.returncode, [x for x in ran.stdout.splitlines() if "users" in x])

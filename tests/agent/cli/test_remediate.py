@@ -66,6 +66,13 @@ def test_a_node_that_is_well_has_nothing_to_do() -> None:
     assert (0, True) == (ran.returncode, "no incident stands" in ran.stdout)
 
 
+def test_a_node_that_cannot_be_seen_is_not_said_to_be_well() -> None:
+    """Nothing was found, for too little was seen."""
+    said = " ".join(of_recording("blind-driver-stage").stdout.split())
+
+    assert (False, True) == ("no incident stands" in said, "too little was seen for" in said)
+
+
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [
