@@ -4,6 +4,7 @@ A pid alone may be another process by now. So the process is pinned by a pidfd f
 start time, user and control group are compared with what was seen; whoever owned it is asked again.
 """
 
+import hashlib
 import os
 import re
 import select
@@ -62,6 +63,11 @@ def look(pid: int) -> Process:
     )
 
 
+def digest(cgroup: str) -> str:
+    """Return by what a process's control groups are told: a line, whatever their number."""
+    return hashlib.sha256(cgroup.encode()).hexdigest()[:32]
+
+
 @question
 def process_ended(state: Path, pid: int, start_ticks: int, uid: int, cgroup: str) -> bool:
     """Return whether this very process is gone; one that nobody has waited for yet is."""
@@ -102,12 +108,12 @@ def _objection(pid: int, start_ticks: int, uid: int, cgroup: str) -> str | None:
     against = {
         "is another process by now": there.start_ticks != start_ticks,
         f"runs as {ids}, and not as {uid} alone": there.uids != {uid},
-        "was moved to another control group": there.cgroup != cgroup,
+        "was moved to another control group": digest(there.cgroup) != cgroup,
         "waits in the kernel (state D): no signal ends it": there.state == "D",
         "has no GPU open any more": not any(map(GPU.fullmatch, there.devices)),
     }
     said = next((words for words, so in against.items() if so), None)
-    return owned(pid, cgroup) if said is None else f"pid {pid} {said}"
+    return owned(pid, there.cgroup) if said is None else f"pid {pid} {said}"
 
 
 def owned(pid: int, cgroup: str) -> str | None:

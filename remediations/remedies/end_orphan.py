@@ -1,5 +1,7 @@
 """End a process that holds a GPU and that no job, container or session owns any more."""
 
+import hashlib
+
 from diagnostics.document import Incident
 from diagnostics.finding import Finding
 from remediations.plan.actions import Action, Holder, Remedy, Situation, Step
@@ -23,7 +25,7 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
             "pid": holder.pid,
             "start_ticks": holder.start_ticks,
             "uid": holder.uid,
-            "cgroup": holder.cgroup,
+            "cgroup": hashlib.sha256(holder.cgroup.encode()).hexdigest()[:32],
         },
         says=f"end process {holder.pid} ({holder.comm}) of user {holder.uid}: TERM, then KILL",
         done="process_ended",

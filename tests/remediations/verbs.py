@@ -1,15 +1,19 @@
 """The actor with verbs of the tests: they change a folder instead of a node."""
 
+import json
 import os
 import sys
 import time
 from pathlib import Path
 
-from collectors.helpers.children import unit
+from collectors.helpers.children import tools, unit
 from remediations.actor import __main__ as program
 from remediations.actor.registry import Refused, Turn, question, verb
 
 NODE = Path(os.environ["NODE"])
+# Stand-ins of a test for tools of the machine, by name.
+if "TOOLS" in os.environ:
+    tools.given = json.loads(os.environ["TOOLS"])
 
 
 @verb("slurm.drain", "gpu.reset")

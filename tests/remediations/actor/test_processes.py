@@ -42,7 +42,7 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
 
 def identity(pid: int, **changed: Any) -> dict[str, Any]:
     there = processes.look(pid)
-    seen = {"start_ticks": there.start_ticks, "uid": UID, "cgroup": there.cgroup}
+    seen = {"start_ticks": there.start_ticks, "uid": UID, "cgroup": processes.digest(there.cgroup)}
     return {"pid": pid, **seen, **changed}
 
 
@@ -78,7 +78,7 @@ def test_only_the_very_process(says: Says, tmp_path: Path) -> None:
         ticks = processes.look(pid).start_ticks
         asked = [
             refused(tmp_path, identity(pid, uid=UID + 1)),
-            refused(tmp_path, identity(pid, cgroup="4:freezer:/elsewhere\n")),
+            refused(tmp_path, identity(pid, cgroup=processes.digest("4:freezer:/elsewhere\n"))),
             refused(tmp_path, identity(pid, start_ticks=ticks + 1)),
             refused(tmp_path, identity(pid, uid=999)),
         ]
