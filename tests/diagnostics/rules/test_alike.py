@@ -65,9 +65,14 @@ def read(lines: list[bytes], *, dense: bool, head: bytes = HEAD) -> str:
     return repr(log.seen())
 
 
-@given(st.lists(MUTATED, max_size=8), st.integers(0, 99))
+@given(
+    st.lists(MUTATED, max_size=8),
+    st.integers(0, 99),
+    st.sampled_from((1, 8)),
+    st.sampled_from((1, 24)),
+)
 def test_shapes_or_lines_make_no_difference(
-    forms: list[tuple[str, str, list[int]]], n: int
+    forms: list[tuple[str, str, list[int]]], n: int, many: int, new: int
 ) -> None:
     """Every hit with its rank and name, first and last line and count: all the same."""
     lines = [
@@ -75,8 +80,12 @@ def test_shapes_or_lines_make_no_difference(
         for turn in range(6)
         for front, text, digits in forms
     ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("diagnostics.rules.tally.MANY", many)
+        patch.setattr("diagnostics.rules.reading.MOST_NEW", new)
+        by_shape = read(lines, dense=True)
 
-    assert read(lines, dense=False) == read(lines, dense=True)
+    assert read(lines, dense=False) == by_shape
 
 
 @given(
