@@ -25,7 +25,7 @@ export GPUDIAG_SOCKET={folder}/$SLURMD_NODENAME/agent.sock
 exec {python} -I -m agent "$@" 2>>{folder}/said.$2
 """
 # All that goes down of a node is its slurmd; `Cluster.boot` starts it again.
-REBOOT = "#!/bin/sh\nread -r _ _ _ slurmd _ </proc/$PPID/stat\nkill -9 $slurmd\n"
+DOWN = "read -r _ _ _ slurmd _ </proc/$PPID/stat\nkill -9 $slurmd\n"
 
 
 def until(what: str, holds: Callable[[], bool]) -> None:
@@ -95,7 +95,11 @@ class Cluster:
         """Put the hooks' programs in place, and beside them *gpudiag* as what they call."""
         text = PROGRAM.read_text().replace("/opt/gpudiag/bin", str(self.folder / "bin"))
         called = gpudiag.format(folder=self.folder, python=sys.executable)
-        programs = {"gpudiag": called, "reboot": REBOOT, **{f"gpudiag-{e}": text for e in EVENTS}}
+        programs = {
+            "gpudiag": called,
+            "reboot": f"#!/bin/sh\n{DOWN}",
+            **{f"gpudiag-{e}": text for e in EVENTS},
+        }
         for name, body in programs.items():
             new = self.folder / "bin" / f"{name}.new"
             new.write_text(body)

@@ -1,18 +1,19 @@
 """Real Slurm reboots a node for us, and gives it to nobody before it was checked."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from remediations.act.hand import Objection
+from remediations.act.hand import Done, Objection
 from remediations.act.means import Ended
 from remediations.actor.reboot import slurm_cancel_reboot
 from remediations.actor.registry import Refused, Turn
 from remediations.policy import Policy
 from tests.e2e.aggregators import Served, aggregator
 from tests.lab.slurm.acting import Acted
-from tests.lab.slurm.cluster import Cluster, until
+from tests.lab.slurm.cluster import DOWN, Cluster, until
 from tests.remediations.actors import wanted
 
 pytestmark = [
@@ -245,8 +246,15 @@ def test_a_reboot_that_a_person_took_over(node: Acted, cluster: Cluster) -> None
     drain(cluster, "mine now")
     node.walks(WELL, times=12)
     back = node.round(WELL)
-    assert ("nothing", "drained", "mine now") == (
+    # Nor does the actor do it, whoever asks.
+    asked = wanted("slurm.resume", deadline_s=600, boot_id=node.boot_id)
+    resuming = node.actor.ask("begin", **asked)
+    assert isinstance(resuming, Done)
+    refused = said(node.actor.ask("slurm_resume", id=resuming.value["id"], reason=OURS))
+    no = "no such drain of ours stands on this node: mine now"
+    assert ("nothing", no, "drained", "mine now") == (
         outcome(back),
+        refused,
         cluster.states()[NODE],
         cluster.reason(NODE),
     )
@@ -282,4 +290,33 @@ def test_killed_after_slurm_took_it(
             for line in lines
             if END in line
         ],
+    )
+
+
+def test_what_is_asked_for_is_not_yet_done(start: Start, served: Served, cluster: Cluster) -> None:
+    """The machine goes down slowly, all looks well, and the actor dies: the boot is waited for."""
+    going = cluster.folder / "bin" / "reboot"
+    going.write_text(f"#!/bin/sh\nwhile [ ! -e {cluster.folder}/go ]; do sleep 0.1; done\n{DOWN}")
+    node = start(served)
+    drain(cluster, OURS)
+    (node.folder / "halt-reboot").touch()
+    node.walks(ILL)
+    node.round(ILL, dies=(node.folder / "halted").exists)
+    node.actor.kill()
+    node.actor.start()
+    node.walks(WELL)
+    late = time.monotonic() + 4.0
+    waited = node.round(WELL, dies=lambda: time.monotonic() > late)
+    open_ = [line for line in node.actor.journal() if END in line]
+    (cluster.folder / "go").touch()
+    until("the reboot", lambda: cluster.is_down(NODE))
+    node.reboots()
+    until("the node", lambda: cluster.states()[NODE] == "drained")
+    node.walks(WELL)
+    node.round(WELL)
+    (cluster.folder / "go").unlink()
+    assert (None, [], [True]) == (
+        waited,
+        open_,
+        ['"outcome":"done"' in line for line in node.actor.journal() if END in line],
     )
