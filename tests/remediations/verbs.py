@@ -6,14 +6,21 @@ import sys
 import time
 from pathlib import Path
 
+from collectors.gpu.simulator import library
 from collectors.helpers.children import tools, unit
 from remediations.actor import __main__ as program
+from remediations.actor import gpu_holders, letting_go
 from remediations.actor.registry import Refused, Turn, question, verb
 
 NODE = Path(os.environ["NODE"])
 # Stand-ins of a test for tools of the machine, by name.
 if "TOOLS" in os.environ:
     tools.given = json.loads(os.environ["TOOLS"])
+# Simulated GPUs; the actor's own PID namespace stands for the machine's first.
+if "PLAN" in os.environ:
+    library.install(json.loads(Path(os.environ["PLAN"]).read_text()))
+    gpu_holders.FIRST_NAMESPACE = Path("/proc/self/ns/pid").stat().st_ino
+    letting_go.AGENT = f"{NODE}/agent.sock"
 
 
 @verb("slurm.drain", "gpu.reset")

@@ -41,7 +41,9 @@ class Resettable:
         places = "".join(f'[gpu.{n}]\npci = "0000{at}"\n' for n, at in enumerate(self.names))
         made = plan(read(f'model = "{model}"\ncount = {gpus}\n{places}', "a test"))
         self.put("version", made["system"]["driver"])
-        self.simulator = library.install(made | {"settings": str(self.folder / "settings")})
+        made |= {"settings": str(self.folder / "settings")}
+        self.put("plan", json.dumps(made))
+        self.simulator = library.install(made)
         tools.given = {name: str(self._tool(name)) for name in TOOLS}
         self.begun("gpu.reset")
 
