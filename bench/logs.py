@@ -3,20 +3,34 @@
 All three search the same file in turns, each on one core; a number is a median, and the ratio to
 ripgrep is the median of the turns' ratios. Ordinary text is made here: lines of the true shape, of
 which none, or one in ten thousand, hits. With `--rules 500` rules of the same shape are added to
-those that are shipped until there are so many.
+those that are shipped until there are so many; with `--gigabyte` whole gigabytes of dense logs are
+read too, which takes some minutes.
 """
 
 import argparse
 import os
-import random
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
+
+from bench.log_lines import (
+    DICT,
+    ITERATION,
+    KERNEL,
+    LOST,
+    OOM,
+    PROGRAM,
+    RANKS_LOST,
+    SHORT,
+    TIMER,
+    TITAN,
+    WORDS,
+    XID,
+    lines,
+)
 
 ROUNDS = 5
 LAST_STATUS = 3
@@ -25,6 +39,8 @@ FRESH = 50_000_000
 TARGET_MB_S = 500
 # What no log of the small size falls below: what 40,000 lines of it cost to read is in it.
 FLOOR_MB_S = 40
+# A gigabyte of a dense training log is read within 15 s.
+GIGABYTE, GIGABYTE_MB_S = 1_000, 1_000 / 15
 # Rules that a site could have: each with words of its own, and fields.
 SHAPE = """[[rule]]
 id = "bench.made_{n}"
@@ -63,82 +79,6 @@ SITE = "import sys; from agent import knowledge; knowledge.site.__defaults__ = (
 COMMAND = f"{SITE}; from agent.cli.main import main; main()"
 ANCHORS = f"{SITE}; print('\\0'.join(knowledge.knowledge(knowledge.site()).anchors.expressions))"
 RULES = f"{SITE}; print(len(knowledge.known(knowledge.site()).index.entries))"
-WORDS = (
-    "Loading checkpoint shard {a} of 96 from /data/run-{b}/step_{c}",
-    "[rank{a}]: saved optimizer state of layer {b} in {c} ms",
-    "INFO:root:prefetched batch {c} from shard {b:05d}.tar (queue depth {a})",
-    "gpu-{b:03d}:{c}:{c} [{a}] NCCL INFO Channel {b:02d}/0 : {a}[{a}] -> {b}[{b}] via P2P/CUMEM",
-    "2026-11-30 02:11:{a:02d},{b:03d} trainer.data WARNING skipped sample {c}: text of {b} tokens",
-    "Epoch {a}: data loader worker {b} has read {c} samples since its start",
-    "DEBUG urllib3.connectionpool:{b} https://store:443 GET /bucket/part-{c} HTTP/1.1 200 {c}",
-)
-KERNEL = (
-    "Nov 30 02:11:{a:02d} gpu-017 systemd[1]: Started session {c} of user root.",
-    "Nov 30 02:11:{a:02d} gpu-017 kernel: [{c}.{c:06d}] audit: type=1400 audit({c}.{b:03d}:{b})",
-    "Nov 30 02:11:{a:02d} gpu-017 sshd[{c}]: Accepted publickey for root from 10.0.0.{a} port {c}",
-    "Nov 30 02:11:{a:02d} gpu-017 kernel: [{c}.{c:06d}] perf: interrupt took too long ({b} > {a})",
-)
-# Lines that hit, with numbers of as many digits as real ones have, times that go on, several ranks.
-XID = (
-    "[{at:12.6f}] NVRM: Xid (PCI:0000:{bus}:00): {xid}, pid={p}, name={name}, Ch {c:08x},"
-    " intr {b:08x}. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_{a} faulted @ 0x{b:x}_{c:08x}."
-    " Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ"
-)
-OOM = (
-    "[rank{r}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {x:.2f} MiB. GPU {a}"
-    " has a total capacity of 79.11 GiB of which {y:.2f} MiB is free. Process {p} has {z:.2f} GiB"
-    " memory in use."
-)
-SHORT = "step {n} loss: {z:.{d}f}"
-LOST = "step {n} loss: nan"
-RANKS_LOST = "[rank{a}]:{time},{b:03d} step: {n} loss: nan grad_norm: nan lr: {small:.3e}"
-PROGRAM = "{time} app[{p}]: RuntimeError: CUDA error: out of memory"
-DICT = "{{'loss': {z:.4f}, 'grad_norm': {y!r}, 'learning_rate': {small!r}, 'epoch': {epoch:.2f}}}"
-TITAN = (
-    "[rank{a}]:{time},{b:03d} - root - INFO - step: {n:2d}  loss: {z:7.4f}  grad_norm: {y:7.4f}"
-    "  memory: {z:5.2f}GiB({z:.2f}%)  tps: {c:,}  mfu: {z:.2f}%"
-)
-ITERATION = (
-    " [{time}.{c:06d}] iteration {n:8d}/ 5000000 | consumed samples: {samples:12d} |"
-    " elapsed time per iteration (ms): {x:.1f} | throughput per GPU (TFLOP/s/GPU): {y:.1f} |"
-    " learning rate: {small:.6E} | global batch size:  1024 | lm loss: {z:.6E} |"
-    " loss scale: {scale:.1f} | grad norm: {z:.3f} | num zeros: {c} |"
-    " number of skipped iterations:   0 | number of nan iterations:   0 |"
-)
-TIMER = "    all-grads-sync ................................: ({y:.2f}, {x:.2f})"
-
-
-def values(draw: random.Random, n: int) -> dict[str, object]:
-    """Return what a line is filled with. Many are small, a few large: so are pids and times."""
-    a, c = draw.randrange(8), int(10 ** draw.uniform(0, 6))
-    return {
-        "a": a,
-        "b": draw.randrange(1000),
-        "c": c,
-        "n": n,
-        "p": 300 + c,
-        "d": 2 + n % 3,
-        "x": draw.lognormvariate(7, 1),
-        "y": draw.lognormvariate(2, 2),
-        "z": draw.uniform(0.1, 78),
-        "small": draw.uniform(1e-6, 9e-4),
-        "epoch": n / 5_000,
-        "r": draw.randrange(64),
-        "at": n / 37,
-        "samples": 1024 * n,
-        "bus": ("4e", "9a", "c3")[a % 3],
-        "xid": (31, 31, 13, 43)[a % 4],
-        "name": ("python3", "pt_main_thread")[a % 2],
-        "scale": 2.0 ** (10 + n // 7_001 % 7),
-        "time": f"2026-11-30 {n // 3600 % 24:02d}:{n // 60 % 60:02d}:{n % 60:02d}",
-    }
-
-
-def lines(forms: tuple[str, ...], seed: int) -> Iterator[str]:
-    """Yield lines with values that change, in their sizes as well."""
-    draw = random.Random(seed)  # noqa: S311 - text, no secret
-    for n in count():
-        yield draw.choice(forms).format(**values(draw, n))
 
 
 def made(folder: Path, name: str, forms: tuple[str, ...], megabytes: int) -> Path:
@@ -257,12 +197,19 @@ def logs(megabytes: int) -> dict[str, tuple[tuple[str, ...], int, float]]:
     }
 
 
+def gigabytes() -> dict[str, tuple[tuple[str, ...], int, float]]:
+    """Return the logs of a gigabyte in which every line hits."""
+    forms = {"iterations": (ITERATION,), "mixed": (OOM, ITERATION, XID), "NaN": (LOST,)}
+    return {f"1 GB of {name}": (lines, GIGABYTE, GIGABYTE_MB_S) for name, lines in forms.items()}
+
+
 def main() -> None:
     """Measure and print one row a log; what is under its target, or behind ripgrep, is marked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--megabytes", type=int, default=300, help="size of an ordinary log")
     parser.add_argument("--rules", type=int, default=0, help="add rules until there are so many")
+    parser.add_argument("--gigabyte", action="store_true", help="also dense logs of that size")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -274,7 +221,8 @@ def main() -> None:
         print(f"{asked_of(RULES, own)} rules, {len(expressions)} anchors;")
         print(f"MB/s of processor time, start of {start:.2f} s included; peak of gpudiag in MiB")
         print(f"{'log':<22}{'MB':>6}" + "".join(f"{tool:>10}" for tool in calls) + _head())
-        for name, (forms, megabytes, target) in logs(asked.megabytes).items():
+        measured = logs(asked.megabytes) | (gigabytes() if asked.gigabyte else {})
+        for name, (forms, megabytes, target) in measured.items():
             path = made(folder, "log", forms, megabytes)
             _row(name, megabytes, Measured(calls, path, asked.rounds), target)
 
