@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from remediations.actor import drained, gpu_holders, gpu_settings, letting_go, mig, units
+from remediations.actor import clock, drained, gpu_holders, gpu_settings, letting_go, mig, units
 from remediations.actor.apart import apart
 from remediations.actor.gpu_holders import FABRIC_MANAGER, OURS, PERSISTENCED
 from remediations.actor.gpu_settings import Gpus
@@ -42,6 +42,7 @@ def reset(turn: Turn, gpus: list[str], *, fabric: bool = False) -> list[str]:
     stopping = [PERSISTENCED, *([FABRIC_MANAGER] if fabric else [])]
     record: Record = {
         "id": turn.id,
+        "boot": clock.boot_id(),
         "gpus": targets(before, gpus),
         "before": before,
         "units": [unit for unit in stopping if units.active(unit)],
@@ -142,13 +143,20 @@ def put_right(state: Path, record: Record) -> list[str]:
 
 @every(30.0)
 def finish_reset(state: Path, policy: Policy | None) -> None:
-    """Put right what a reset left behind whose process was killed."""
+    """Put right what a reset left behind whose process was killed.
+
+    After a reboot services and driver began anew, and jobs may be there: then nothing is touched.
+    """
     del policy
     if (record := kept(state)) is None or not record["open"]:
         return
     with Journal(state).locked("act", wait=False) as mine:
-        if mine and (record := kept(state)) is not None and record["open"]:
+        if not mine or (record := kept(state)) is None or not record["open"]:
+            return
+        if record.get("boot") == clock.boot_id():
             put_right(state, record)
+        else:
+            keep(state, record | {"open": False, "problems": ["the node was rebooted since"]})
 
 
 def was_done(state: Path, action: str | None) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from remediations.actor import caps, gpu_holders, gpu_settings, gpus, letting_go, resetting
+from remediations.actor import caps, clock, gpu_holders, gpu_settings, gpus, letting_go, resetting
 from remediations.actor.registry import Kept, Refused
 from remediations.actor.run import Unsure
 from remediations.policy import parse
@@ -214,6 +214,7 @@ def test_killed_in_the_middle(node: Resettable) -> None:
     """The actor's tick starts what was stopped and puts back what was set; the reset is unknown."""
     before = gpu_settings.read()
     record = {"id": ID, "gpus": ONE, "before": before, "units": [PERSISTENCED], "open": True}
+    record |= {"boot": clock.boot_id()}
     resetting.keep(node.state, record | {"touched": True, "meant": False, "done": False})
     (node.folder / f"active-{PERSISTENCED}").unlink()
     node.set(0, persistence=0)
@@ -228,6 +229,18 @@ def test_killed_in_the_middle(node: Resettable) -> None:
         left and left["open"],
         was_reset(node),
     )
+
+
+def test_a_reset_of_before_a_reboot(node: Resettable) -> None:
+    """What it left behind is gone with that boot: nothing is set on a node that is in use again."""
+    before = gpu_settings.read()
+    record = {"id": ID, "gpus": ONE, "before": before, "units": [PERSISTENCED], "open": True}
+    record |= {"boot": "0" * 36}
+    resetting.keep(node.state, record | {"touched": True, "meant": False, "done": False})
+    resetting.finish_reset(node.state, None)
+    left = resetting.kept(node.state)
+
+    assert ([], False) == (node.log(), left and left["open"])
 
 
 def test_an_old_reset_is_not_this_one(node: Resettable) -> None:
