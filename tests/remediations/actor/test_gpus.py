@@ -213,7 +213,13 @@ def test_a_driver_that_hangs_afterwards(node: Resettable, monkeypatch: pytest.Mo
 def test_killed_in_the_middle(node: Resettable) -> None:
     """The actor's tick starts what was stopped and puts back what was set; the reset is unknown."""
     before = gpu_settings.read()
-    record = {"id": ID, "gpus": ONE, "before": before, "units": [PERSISTENCED], "open": True}
+    record: dict[str, Any] = {
+        "id": ID,
+        "gpus": ONE,
+        "before": before,
+        "units": [PERSISTENCED],
+        "open": True,
+    }
     record |= {"boot": clock.boot_id()}
     resetting.keep(node.state, record | {"touched": True, "meant": False, "done": False})
     (node.folder / f"active-{PERSISTENCED}").unlink()
@@ -234,7 +240,13 @@ def test_killed_in_the_middle(node: Resettable) -> None:
 def test_a_reset_of_before_a_reboot(node: Resettable) -> None:
     """What it left behind is gone with that boot: nothing is set on a node that is in use again."""
     before = gpu_settings.read()
-    record = {"id": ID, "gpus": ONE, "before": before, "units": [PERSISTENCED], "open": True}
+    record: dict[str, Any] = {
+        "id": ID,
+        "gpus": ONE,
+        "before": before,
+        "units": [PERSISTENCED],
+        "open": True,
+    }
     record |= {"boot": "0" * 36}
     resetting.keep(node.state, record | {"touched": True, "meant": False, "done": False})
     resetting.finish_reset(node.state, None)
