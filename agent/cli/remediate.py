@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,11 +15,15 @@ from agent.cli.local import SOCKET
 from agent.cli.nccl_conf import write
 from agent.cli.planned import Asked, Planned, planned
 from remediations.act.hand import SOCKET as ACTOR
-from remediations.plan.actions import Decision
+from remediations.plan.actions import Action, Decision
 from remediations.policy import PATH
+
+if TYPE_CHECKING:
+    from agent.cli.hands import Keyboard
 
 FOLDER = "/var/lib/gpudiag"
 SCHEMA = "gpudiag.plan/1"
+INTERRUPTED = 130
 
 
 @click.command("remediate")
@@ -85,8 +90,18 @@ def command(  # noqa: PLR0913 - one parameter for each option that INTERFACES na
     from agent.cli.hands import Keyboard  # noqa: PLC0415 - who only looks needs no hands
 
     person = f"person:{os.getuid()}" if without_lease else None
-    ended = Keyboard(told, agent, actor, folder, person).do(first.action)
-    click.echo(f"{first.action.remedy}: {ended.outcome}: {ended.reason}")
+    return _do(Keyboard(told, agent, actor, folder, person), first.action)
+
+
+def _do(keyboard: "Keyboard", action: Action) -> int:
+    """Do it, and say how it ended, also where the person has had enough in the middle."""
+    try:
+        ended = keyboard.do(action)
+    except KeyboardInterrupt:
+        said = "interrupted: the agent finishes what was begun, or takes it back"
+        click.echo(f"{action.remedy}: {said}; gpudiag remediate says whether it is open", err=True)
+        return INTERRUPTED
+    click.echo(f"{action.remedy}: {ended.outcome}: {ended.reason}")
     return 0 if ended.outcome == "done" else 1
 
 

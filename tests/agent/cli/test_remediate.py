@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +241,33 @@ def test_what_the_policy_does_not_turn_on_no_person_does(actor: Started, tmp_pat
     ended = keyboard.do(action)
 
     assert ("untouched", True) == (ended.outcome, "gpu.reset is in advise" in ended.reason)
+
+
+@pytest.mark.root
+@pytest.mark.serial
+def test_an_act_that_is_interrupted_says_who_goes_on(
+    actor: Started, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in the middle of a step: one line and status 130, and the action is open."""
+    (actor.node / "hang-before-a").touch()
+    planned, _ = told(ACTION)
+    keyboard = Keyboard(planned, "/nonexistent", str(actor.socket), str(tmp_path), "person:0")
+
+    def interrupt() -> None:
+        end = time.monotonic() + 30
+        while "intent" not in "".join(actor.journal()) and time.monotonic() < end:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    person = threading.Thread(target=interrupt)
+    person.start()
+    status = remediate._do(keyboard, ACTION)
+    person.join()
+    said = capsys.readouterr().err
+
+    assert (130, "slurm.drain: interrupted: the agent finishes", 1, False) == (
+        status,
+        said[:44],
+        said.count("\n"),
+        '"end"' in "".join(actor.journal()),
+    )
