@@ -209,6 +209,22 @@ def test_the_actor_looks_for_jobs_itself(node: Acted, cluster: Cluster) -> None:
     ) == ((said(busy), cluster.is_down(NODE)), (said(theirs), cluster.is_down(NODE)))
 
 
+def test_not_where_slurm_has_no_program_for_it(node: Acted, cluster: Cluster) -> None:
+    """It would take the request, and set the node down when nothing came of it."""
+    settings = cluster.folder / "slurm.conf"
+    whole = settings.read_text()
+    settings.write_text(whole.replace("RebootProgram=", "#"))
+    cluster.client("scontrol", "reconfigure")
+    drain(cluster, OURS)
+    asked = node.actor.ask("slurm_reboot", id=begun(node), reason=OURS)
+    settings.write_text(whole)
+    cluster.client("scontrol", "reconfigure")
+    assert (
+        "slurm.conf names no RebootProgram: Slurm cannot reboot the node",
+        {"IDLE", "DRAIN"},
+    ) == (said(asked), set(node.slurm().states))
+
+
 def cancelled(turn: Turn) -> str:
     try:
         return slurm_cancel_reboot(turn, OURS)
