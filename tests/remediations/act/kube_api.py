@@ -59,7 +59,7 @@ class Kube:
             self.next[kind].pop(0)
             answer = await first(self, request) if callable(first) else first
             if answer is not None:
-                return answer  # type: ignore[no-any-return]
+                return answer  # type: ignore[no-any-return]  # JSON
         return await self._itself(request, await request.json() if request.can_read_body else {})
 
     async def _itself(self, request: web.Request, body: dict[str, Any]) -> web.Response:
