@@ -97,7 +97,7 @@ def test_reading_commands_pass(source: str) -> None:
     assert clearing_commands(source) == []
 
 
-# A reset takes persistence with it, and needs it off: on a drained node, after the evidence is saved.
+# A reset needs persistence off: on a drained node, after the evidence is saved.
 RESET = "remediations/actor/resetting.py: nvidia-smi -pm 0"
 
 
