@@ -52,7 +52,11 @@ class Beside:
 
     def _first(self, lines: Lines) -> int | None:
         """Return the place of the first loss that is no number."""
-        for place, (_, notable) in enumerate(lines.sorts):
+        sorts = lines.sorts
+        if not sorts[0][1] and sorts.count(sorts[0]) == len(sorts):
+            # Nothing is asked of each of them.
+            return None
+        for place, (_, notable) in enumerate(sorts):
             if notable and self._looked < MOST_LOOKED_AT:
                 self._looked += 1
                 if bad(lines.raws[place]):
