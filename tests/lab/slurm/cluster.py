@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT, CompletedProcess, Popen, TimeoutExpired, run
 from typing import Self
@@ -46,6 +46,16 @@ def free_ports(count: int) -> list[int]:
         return [probe.getsockname()[1] for probe in probes]
 
 
+def end_all_of(folder: Path) -> None:
+    """End what outlived its daemons: slurmd leaves the steps of jobs to their slurmstepd."""
+    mark, own = os.fsencode(folder), os.getpid()
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            named = (place / "environ").read_bytes() + (place / "cmdline").read_bytes()
+            if mark in named and int(place.name) != own:
+                os.kill(int(place.name), signal.SIGKILL)
+
+
 class Cluster:
     """One slurmctld and three slurmd, with the project's programs as their hooks.
 
@@ -74,6 +84,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        end_all_of(self.folder)
 
     def _write_settings(self) -> None:
         host = socket.gethostname().partition(".")[0]
