@@ -16,6 +16,8 @@ UNIT = "gpudiag-actor.service"
 # Called by the package before it goes, and by systemd after the unit has stopped: an upgrade keeps
 # what is lent, `systemctl disable --now` does not.
 LIFT = frozenset({"--lift", "--lift-if-disabled"})
+# Called by a timer: a cap that nobody renews ends in time although the actor is stopped.
+OVERDUE = "--lift-overdue"
 ASK_S = 10.0
 
 
@@ -29,6 +31,9 @@ def main() -> int:
         if words := LIFT & {*sys.argv[1:]}:
             return _lift(folder, only_if_disabled=words == {"--lift-if-disabled"})
         _trusted(folder, policy)
+        if OVERDUE in sys.argv[1:]:
+            caps.caps_tick(folder, trust.policy(policy))
+            return 0
         Actor(unit.listener(socket), folder, policy).serve()
     except Refused as no:
         return _no(no.detail)

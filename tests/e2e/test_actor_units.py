@@ -24,7 +24,7 @@ def copies(tmp_path: Path) -> Path:
 
 def test_systemd_finds_nothing_to_complain_of(copies: Path) -> None:
     """verify ends with 0 for unknown keys too: its standard error must be empty."""
-    units = [str(copies / f"gpudiag-actor.{kind}") for kind in ("service", "socket")]
+    units = [str(path) for path in copies.glob("gpudiag-actor*")]
     ran = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *units],
         capture_output=True,

@@ -98,6 +98,22 @@ def test_lifted_at_purge(program: Program) -> None:
     )
 
 
+@pytest.mark.parametrize(("over", "watts"), [(False, 630), (True, 700)])
+def test_a_stopped_actor_holds_nothing_for_ever(program: Program, over: bool, watts: int) -> None:  # noqa: FBT001 - a case
+    """The timer lifts a cap that ran out, and leaves one that is still lent."""
+    policy = program.folder / "acting.toml"
+    policy.write_text(
+        'allow_unproved = ["gpu.power_cap"]\n[mode]\n"gpu.power_cap" = "act"\n', "utf-8"
+    )
+    policy.chmod(0o600)
+    held = program.state / "caps.json"
+    known = json.loads(held.read_text())
+    known["held"]["0000:10:00.0"]["until"] -= 901.0 if over else 0.0
+    held.write_text(json.dumps(known))
+
+    assert ("", watts) == (program.run("--lift-overdue", "--policy", str(policy)), program.watts())
+
+
 def test_lifted_where_the_policy_is_not_trusted(program: Program) -> None:
     """A policy that others can write lets nothing start, and what was lent is lifted first."""
     policy = program.folder / "acting.toml"
