@@ -14,8 +14,8 @@ from remediations.actor.registry import Refused, Turn, question, verb
 
 NODE = Path(os.environ["NODE"])
 # Stand-ins of a test for tools of the machine, by name.
-if "TOOLS" in os.environ:
-    tools.given = json.loads(os.environ["TOOLS"])
+if "GPUDIAG_TEST_TOOLS" in os.environ:
+    tools.given = json.loads(os.environ["GPUDIAG_TEST_TOOLS"])
 # Simulated GPUs; the actor's own PID namespace stands for the machine's first.
 if "PLAN" in os.environ:
     library.install(json.loads(Path(os.environ["PLAN"]).read_text()))

@@ -57,7 +57,9 @@ def tools(tmp_path: Path) -> dict[str, str]:
 
 def test_ended_by_the_actor(start_actor: Start, tools: dict[str, str]) -> None:
     """Only by an open action; what was meant and done stands in the journal."""
-    actor = start_actor("process.end_orphan", env={"TOOLS": json.dumps(tools)}, within=())
+    actor = start_actor(
+        "process.end_orphan", env={"GPUDIAG_TEST_TOOLS": json.dumps(tools)}, within=()
+    )
     with holding(UID, GROUP) as pid:
         args = orphan(pid)
         without = actor.ask("end_process", id="none", **args)
@@ -77,7 +79,9 @@ def test_ended_by_the_actor(start_actor: Start, tools: dict[str, str]) -> None:
 
 def test_another_control_group(start_actor: Start, tools: dict[str, str]) -> None:
     """What a caller says is compared with what is, and the process runs on."""
-    actor = start_actor("process.end_orphan", env={"TOOLS": json.dumps(tools)}, within=())
+    actor = start_actor(
+        "process.end_orphan", env={"GPUDIAG_TEST_TOOLS": json.dumps(tools)}, within=()
+    )
     with holding(UID, GROUP) as pid:
         id_ = begun(actor, pid)
         no = actor.ask("end_process", id=id_, **{**orphan(pid), "cgroup": processes.digest("0::/")})

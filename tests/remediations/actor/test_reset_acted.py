@@ -21,7 +21,7 @@ ONE = ["0001:10:00.0"]
 
 
 def started(start_actor: Start, node: Resettable) -> Started:
-    env = {"TOOLS": json.dumps(tools.given), "PLAN": str(node.folder / "plan")}
+    env = {"GPUDIAG_TEST_TOOLS": json.dumps(tools.given), "PLAN": str(node.folder / "plan")}
     os.environ.pop("RUNTIME_DIRECTORY", None)
     return start_actor("gpu.reset", env=env)
 
