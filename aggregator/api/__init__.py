@@ -1,1 +1,1 @@
-"""The HTTP API, `/v1`: `routes` lists it, `documents` are its JSON, `problem` its refusals."""
+"""The HTTP API: `routes` lists it, `documents` and `orders` are its JSON, `problem` its refusals."""

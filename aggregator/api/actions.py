@@ -5,7 +5,7 @@ from http import HTTPStatus
 import msgspec
 from aiohttp import web
 
-from aggregator.api import documents
+from aggregator.api import orders
 from aggregator.api.asking import AGGREGATOR, answer, cursor, document, query, to_cursor
 from aggregator.api.documents import moment
 from aggregator.api.nodes import NEWEST, number
@@ -16,7 +16,7 @@ from aggregator.store.records import Acted, Token
 
 async def tell(request: web.Request, caller: Token) -> web.Response:
     """Keep what became of an action of the caller's own node."""
-    asked = await document(request, documents.ActionRequest)
+    asked = await document(request, orders.ActionRequest)
     if asked.node != caller.node:
         raise Problem(HTTPStatus.FORBIDDEN, f"node: the credential is of {caller.node}")
     aggregator = request.app[AGGREGATOR]
@@ -28,13 +28,13 @@ async def tell(request: web.Request, caller: Token) -> web.Response:
 async def listed(request: web.Request, caller: Token) -> web.Response:
     """List what was done to nodes and what was refused, newest first."""
     del caller
-    asked = query(request, documents.ActionsQuery)
+    asked = query(request, orders.ActionsQuery)
     before = number(cursor(asked.cursor), NEWEST)
     store = request.app[AGGREGATOR].store
     found = await store.actions(asked.node, before, asked.limit + 1)
     shown = found[: asked.limit]
     behind = to_cursor(str(shown[-1].id)) if len(found) > len(shown) else None
-    return answer(documents.Actions(items=tuple(_action(one) for one in shown), next=behind))
+    return answer(orders.Actions(items=tuple(_action(one) for one in shown), next=behind))
 
 
 async def hot(request: web.Request, caller: Token) -> web.Response:
@@ -46,13 +46,13 @@ async def hot(request: web.Request, caller: Token) -> web.Response:
         for node, since in await aggregator.store.standing(facility.FAULTS)
     ]
     items = tuple(
-        documents.Rise(place=rise.place, since=moment(rise.since), nodes=rise.nodes, says=rise.says)
+        orders.Rise(place=rise.place, since=moment(rise.since), nodes=rise.nodes, says=rise.says)
         for rise in facility.rises(cases)
     )
-    return answer(documents.Facility(items=items))
+    return answer(orders.Facility(items=items))
 
 
-def _action(acted: Acted) -> documents.Action:
+def _action(acted: Acted) -> orders.Action:
     fields = msgspec.structs.asdict(acted)
     del fields["id"]
-    return documents.Action(**(fields | {"time": moment(acted.time)}))
+    return orders.Action(**(fields | {"time": moment(acted.time)}))

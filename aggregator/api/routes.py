@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel
 
-from aggregator.api import access, actions, asking, documents, nodes, reports, steering
+from aggregator.api import access, actions, asking, documents, nodes, orders, reports, steering
 from aggregator.store.records import Role, Token
 
 Call = Callable[[web.Request, Token], Awaitable[web.Response]]
@@ -77,55 +77,53 @@ ROUTES = (
         takes=documents.TokenRequest,
     ),
     Route("DELETE", "/v1/tokens/{id}", ADMIN, access.revoke_token, None, GONE),
-    Route("GET", "/v1/facility", VIEWER, actions.hot, documents.Facility),
-    Route("GET", "/v1/leases", VIEWER, steering.leases, documents.Leases),
+    Route("GET", "/v1/facility", VIEWER, actions.hot, orders.Facility),
+    Route("GET", "/v1/leases", VIEWER, steering.leases, orders.Leases),
     Route(
         "POST",
         "/v1/leases",
         NODE,
         steering.ask_lease,
-        documents.Lease,
+        orders.Lease,
         CREATED,
-        takes=documents.LeaseRequest,
+        takes=orders.LeaseRequest,
     ),
     Route("DELETE", "/v1/leases/{id}", OPERATOR | NODE, steering.release, None, GONE),
-    Route(
-        "GET", "/v1/actions", VIEWER, actions.listed, documents.Actions, asks=documents.ActionsQuery
-    ),
+    Route("GET", "/v1/actions", VIEWER, actions.listed, orders.Actions, asks=orders.ActionsQuery),
     Route(
         "POST",
         "/v1/actions",
         NODE,
         actions.tell,
-        documents.Action,
+        orders.Action,
         CREATED,
-        takes=documents.ActionRequest,
+        takes=orders.ActionRequest,
     ),
-    Route("GET", "/v1/maintenance", VIEWER, steering.maintenances, documents.Maintenances),
+    Route("GET", "/v1/maintenance", VIEWER, steering.maintenances, orders.Maintenances),
     Route(
         "POST",
         "/v1/maintenance",
         OPERATOR,
         steering.maintain,
-        documents.Maintenance,
-        takes=documents.MaintenanceRequest,
+        orders.Maintenance,
+        takes=orders.MaintenanceRequest,
     ),
-    Route("GET", "/v1/pause", VIEWER, steering.paused, documents.Switch),
+    Route("GET", "/v1/pause", VIEWER, steering.paused, orders.Switch),
     Route(
         "POST",
         "/v1/pause",
         OPERATOR,
         steering.pause,
-        documents.Switch,
-        takes=documents.PauseRequest,
+        orders.Switch,
+        takes=orders.PauseRequest,
     ),
-    Route("GET", "/v1/breaker", VIEWER, steering.breaker, documents.Switch),
+    Route("GET", "/v1/breaker", VIEWER, steering.breaker, orders.Switch),
     Route(
         "POST",
         "/v1/breaker/reset",
         OPERATOR,
         steering.reset_breaker,
-        documents.Switch,
-        takes=documents.ResetRequest,
+        orders.Switch,
+        takes=orders.ResetRequest,
     ),
 )

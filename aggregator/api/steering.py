@@ -7,7 +7,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from aggregator.api import documents
+from aggregator.api import orders
 from aggregator.api.asking import AGGREGATOR, answer, document
 from aggregator.api.documents import moment
 from aggregator.api.problem import Problem
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 async def ask_lease(request: web.Request, caller: records.Token) -> web.Response:
     """May I take this node away? 201, 200 where the node's own lease goes on, or 409 with why."""
-    asked = await document(request, documents.LeaseRequest)
+    asked = await document(request, orders.LeaseRequest)
     if asked.node != caller.node:
         raise Problem(HTTPStatus.FORBIDDEN, f"node: the credential is of {caller.node}")
     aggregator = request.app[AGGREGATOR]
@@ -51,7 +51,7 @@ async def leases(request: web.Request, caller: records.Token) -> web.Response:
     del caller
     aggregator = request.app[AGGREGATOR]
     held = await aggregator.store.leases(aggregator.clock())
-    return answer(documents.Leases(items=tuple(_lease(one) for one in held)))
+    return answer(orders.Leases(items=tuple(_lease(one) for one in held)))
 
 
 async def release(request: web.Request, caller: records.Token) -> web.Response:
@@ -62,11 +62,9 @@ async def release(request: web.Request, caller: records.Token) -> web.Response:
     return web.Response(status=HTTPStatus.NO_CONTENT)
 
 
-def _lease(lease: pure.Lease) -> documents.Lease:
+def _lease(lease: pure.Lease) -> orders.Lease:
     fields = msgspec.structs.asdict(lease)
-    return documents.Lease(
-        **(fields | {key: moment(fields[key]) for key in ("granted", "expires")})
-    )
+    return orders.Lease(**(fields | {key: moment(fields[key]) for key in ("granted", "expires")}))
 
 
 async def maintenances(request: web.Request, caller: records.Token) -> web.Response:
@@ -74,12 +72,12 @@ async def maintenances(request: web.Request, caller: records.Token) -> web.Respo
     del caller
     aggregator = request.app[AGGREGATOR]
     found = await aggregator.store.maintenances(aggregator.clock())
-    return answer(documents.Maintenances(items=tuple(_maintenance(one) for one in found)))
+    return answer(orders.Maintenances(items=tuple(_maintenance(one) for one in found)))
 
 
 async def maintain(request: web.Request, caller: records.Token) -> web.Response:
     """Begin, change or end the maintenance of a node."""
-    asked = await document(request, documents.MaintenanceRequest)
+    asked = await document(request, orders.MaintenanceRequest)
     aggregator = request.app[AGGREGATOR]
     now = aggregator.clock()
     made = records.Maintenance(
@@ -94,8 +92,8 @@ async def maintain(request: web.Request, caller: records.Token) -> web.Response:
     return answer(_maintenance(made))
 
 
-def _maintenance(one: records.Maintenance) -> documents.Maintenance:
-    return documents.Maintenance(
+def _maintenance(one: records.Maintenance) -> orders.Maintenance:
+    return orders.Maintenance(
         node=one.node,
         until=moment(one.until),
         reason=one.reason,
@@ -106,7 +104,7 @@ def _maintenance(one: records.Maintenance) -> documents.Maintenance:
 
 async def pause(request: web.Request, caller: records.Token) -> web.Response:
     """Stop or allow all acting; every node hears it with the answer to its next report."""
-    asked = await document(request, documents.PauseRequest)
+    asked = await document(request, orders.PauseRequest)
     aggregator = request.app[AGGREGATOR]
     switch = records.Switch(
         name="pause", on=asked.paused, since=aggregator.clock(), by=caller.name, reason=asked.reason
@@ -131,7 +129,7 @@ async def breaker(request: web.Request, caller: records.Token) -> web.Response:
 
 async def reset_breaker(request: web.Request, caller: records.Token) -> web.Response:
     """Close the breaker; requests are counted from now on."""
-    asked = await document(request, documents.ResetRequest)
+    asked = await document(request, orders.ResetRequest)
     aggregator = request.app[AGGREGATOR]
     switch = records.Switch(
         name="breaker", on=False, since=aggregator.clock(), by=caller.name, reason=asked.reason
@@ -141,9 +139,9 @@ async def reset_breaker(request: web.Request, caller: records.Token) -> web.Resp
     return answer(_switch(switch))
 
 
-def _switch(switch: records.Switch | None) -> documents.Switch:
+def _switch(switch: records.Switch | None) -> orders.Switch:
     if switch is None:
-        return documents.Switch(on=False, since=None, by=None, reason=None)
-    return documents.Switch(
+        return orders.Switch(on=False, since=None, by=None, reason=None)
+    return orders.Switch(
         on=switch.on, since=moment(switch.since), by=switch.by, reason=switch.reason
     )

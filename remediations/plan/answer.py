@@ -4,7 +4,8 @@ from diagnostics.document import Incident
 from diagnostics.finding import Finding
 from diagnostics.knowledge.aliases import named
 from remediations.plan.actions import Action, Situation, Step, key
-from remediations.plan.scheduler import PREFIX
+from remediations.plan.scheduler import PREFIX, fault_of
+from remediations.remedies.checks import NODE
 
 MOST_WORDS = 120
 
@@ -35,6 +36,23 @@ def answer(
         signature=fault,
         steps=steps,
         verify=verify,
+        risk=risk,
+    )
+
+
+def give_back(
+    remedy: str, situation: Situation, name: str, why: str | None, step: Step, *, risk: str
+) -> Action:
+    """Return what gives node *name* back, which we took out with the reason *why*."""
+    fault = fault_of(why) or "unknown"
+    return Action(
+        key=key(remedy, situation, fault, why or ""),
+        remedy=remedy,
+        fault=fault,
+        subject=f"node {name}",
+        signature=fault,
+        steps=(step,),
+        verify=NODE,
         risk=risk,
     )
 

@@ -17,37 +17,12 @@ from collectors.jobs.running import JobsOnNode
 from collectors.network.gids import Gids
 from collectors.network.interfaces import Interfaces
 from collectors.network.ports import Ports
+from remediations.duty import duty
 from remediations.plan.actions import Holder, SlurmNode
 from remediations.remedies.job_lines import Compute, compute
 
 Seen = Mapping[type[Observation], Observation | Missing]
 
-# What others depend on, by the name of its process as the kernel cuts it: 15 letters.
-DUTIES: Mapping[str, str] = {
-    "slurmctld": "slurmctld",
-    "slurmdbd": "slurmdbd",
-    "etcd": "etcd",
-    "kube-apiserver": "control plane of Kubernetes",
-    "kube-controller": "control plane of Kubernetes",
-    "kube-scheduler": "control plane of Kubernetes",
-    "k3s-server": "control plane of Kubernetes",
-    "opensm": "subnet manager",
-    "nfsd": "NFS server",
-    "ceph-mon": "Ceph server",
-    "ceph-mds": "Ceph server",
-    "ceph-osd": "Ceph server",
-    "beegfs-storage": "BeeGFS server",
-    "beegfs-meta": "BeeGFS server",
-    "beegfs-mgmtd": "BeeGFS server",
-    "glusterfsd": "Gluster server",
-    "gpudiag-aggrega": "gpudiag's aggregator",
-}
-# Threads of the kernel that are numbered: ll_ost_io00_003, ll_mgs_0001, mdt01_012.
-NUMBERED: Mapping[str, str] = {
-    "ll_ost": "Lustre server",
-    "ll_mgs": "Lustre server",
-    "mdt": "Lustre server",
-}
 # Until its tasks are there a step has no process: images are pulled, prologs run.
 LEAST_RAN_S = 300.0
 
@@ -83,14 +58,8 @@ def standing(seen: Seen) -> Standing:
 
 def duties(processes: Iterable[Process]) -> tuple[str, ...]:
     """Return what these processes do for others."""
-    found = {DUTIES[one.comm] for one in processes if one.comm in DUTIES}
-    threads = [one.comm for one in processes if one.kernel]
-    found |= {
-        duty
-        for begins, duty in NUMBERED.items()
-        if any(name.startswith(begins) and name[-1].isdigit() for name in threads)
-    }
-    return tuple(sorted(found))
+    told = {duty(one.comm, kernel=one.kernel) for one in processes}
+    return tuple(sorted(told - {""}))
 
 
 def _jobs(seen: Observation | Missing | None) -> tuple[str, ...] | None:

@@ -2,10 +2,9 @@
 
 from diagnostics.document import Incident
 from diagnostics.finding import Finding
-from remediations.plan.actions import Action, Remedy, Situation, Step, key
+from remediations.plan.actions import Action, Remedy, Situation, Step
+from remediations.plan.answer import give_back
 from remediations.plan.needs import fit
-from remediations.plan.scheduler import fault_of
-from remediations.remedies.checks import NODE
 
 NAME = "kubernetes.uncordon"
 RISK = "the next pod gets the node: a fault that only shows under load shows there"
@@ -17,23 +16,13 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
     kube = situation.kubernetes
     if kube is None or not (kube.unschedulable and kube.ours) or not fit(situation):
         return None
-    fault = fault_of(kube.reason) or "unknown"
     step = Step(
         verb="kubernetes_uncordon",
         args={"reason": kube.reason or ""},
         says=f"kubectl uncordon {kube.name}, and take our taint off",
         done="kubernetes_uncordoned",
     )
-    return Action(
-        key=key(NAME, situation, fault, kube.reason or ""),
-        remedy=NAME,
-        fault=fault,
-        subject=f"node {kube.name}",
-        signature=fault,
-        steps=(step,),
-        verify=NODE,
-        risk=RISK,
-    )
+    return give_back(NAME, situation, kube.name, kube.reason, step, risk=RISK)
 
 
 REMEDY = Remedy(

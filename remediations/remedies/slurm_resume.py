@@ -2,10 +2,10 @@
 
 from diagnostics.document import Incident
 from diagnostics.finding import Finding
-from remediations.plan.actions import Action, Remedy, Situation, Step, key
+from remediations.plan.actions import Action, Remedy, Situation, Step
+from remediations.plan.answer import give_back
 from remediations.plan.needs import fit
-from remediations.plan.scheduler import fault_of, returnable
-from remediations.remedies.checks import NODE
+from remediations.plan.scheduler import returnable
 
 NAME = "slurm.resume"
 RISK = "the next job gets the node: a fault that only shows under load shows there"
@@ -17,7 +17,6 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
     slurm = situation.slurm
     if slurm is None or not returnable(slurm) or not fit(situation):
         return None
-    fault = fault_of(slurm.reason) or "unknown"
     step = Step(
         verb="slurm_resume",
         args={"reason": slurm.reason or ""},
@@ -30,16 +29,7 @@ def propose(situation: Situation, incident: Incident | None, root: Finding | Non
             done="slurm_drained",
         ),
     )
-    return Action(
-        key=key(NAME, situation, fault, slurm.reason or ""),
-        remedy=NAME,
-        fault=fault,
-        subject=f"node {slurm.name}",
-        signature=fault,
-        steps=(step,),
-        verify=NODE,
-        risk=RISK,
-    )
+    return give_back(NAME, situation, slurm.name, slurm.reason, step, risk=RISK)
 
 
 REMEDY = Remedy(

@@ -1,10 +1,8 @@
 """What the actor knows of the remedies, and what the planner says of them, are the same."""
 
 from remediations.actor import verbs
-from remediations.actor.duties import DUTIES, NUMBERED
 from remediations.actor.registry import VERBS
 from remediations.actor.rows import ROWS, Row
-from remediations.plan import standing
 from remediations.plan.catalog import REMEDIES
 
 
@@ -24,8 +22,3 @@ def test_verbs_are_the_plans() -> None:
     }
     planned = {(verb, name) for name, row in REMEDIES.items() for verb in row.verbs}
     assert set() == {pair for pair in allowed if pair not in planned and "test" not in pair[0]}
-
-
-def test_duties_are_the_plans() -> None:
-    """Both sides know the same duties of a node for others."""
-    assert (standing.DUTIES, standing.NUMBERED) == (DUTIES, NUMBERED)

@@ -7,7 +7,8 @@ from collectors.facts.processes import Process, ProcessTable
 from collectors.jobs.maintenance import Maintenance
 from collectors.jobs.node_reason import NodeReason
 from collectors.jobs.running import JobsOnNode, Source
-from remediations.plan.standing import DUTIES, Standing, duties, standing
+from remediations.duty import DUTIES
+from remediations.plan.standing import Standing, duties, standing
 
 Seen = dict[type[Observation], Observation | Missing]
 LATE = Missing(what="x", cause=Cause.TIMEOUT, detail="no answer in 4 s")
