@@ -1,1 +1,1 @@
-"""The HTTP API: `routes` lists it, `documents` and `orders` are its JSON, `problem` its refusals."""
+"""The HTTP API: `routes` lists it, `documents` and `orders` are its JSON, `problem` refuses."""
