@@ -85,19 +85,21 @@ class ActorHand:
 
         It ends with the connection, and so with our own end, whatever it is.
         """
+        link: Connection | None = None
         try:
             async with asyncio.timeout(ASK_S):
                 link = await Connection.open(self._path)
                 link.writer.write(b'{"verb": "attend", "args": {}}\n')
-                line = await link.reader.readline()
+                answer = _read("attend", await link.reader.readline())
         except (Unreachable, TimeoutError, OSError, ValueError) as problem:
-            yield Objection(str(problem).replace("reader", "actor") or "the actor gave no answer")
-            return
+            why = str(problem).replace("reader", "actor") or "the actor gave no answer"
+            answer = Objection(why)
         try:
-            answer = _read("attend", line)
             yield answer if isinstance(answer, Objection) else None
         finally:
-            link.end()
+            # Also one that gave no answer in time: it would keep everybody else from acting.
+            if link is not None:
+                link.end()
 
     async def there(self) -> bool:
         """Return whether an actor answers us."""
