@@ -18,6 +18,8 @@ from datetime import timedelta
 from pathlib import Path
 
 # Only the environment of this job has torch.
+from typing import Any
+
 import torch  # type: ignore[import-not-found,unused-ignore]  # its own extra
 import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]  # its own extra
 from torch.nn.parallel import DistributedDataParallel  # type: ignore[import-not-found,unused-ignore]  # its own extra
@@ -44,7 +46,8 @@ class Watchdog:
         """Write the dump: a pickle for even ranks, JSON for odd ones."""
         if self._prefix is None:
             return
-        recorder = torch._C._distributed_c10d
+        # Its stubs leave out how the recorder is dumped.
+        recorder: Any = torch._C._distributed_c10d
         data = (
             recorder._dump_fr_trace_json(includeCollectives=True, onlyActive=False)
             if self._rank % 2
