@@ -16,10 +16,9 @@ import time
 import traceback
 from datetime import timedelta
 from pathlib import Path
-
-# Only the environment of this job has torch.
 from typing import Any
 
+# Only the environment of this job has torch.
 import torch  # type: ignore[import-not-found,unused-ignore]  # its own extra
 import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]  # its own extra
 from torch.nn.parallel import DistributedDataParallel  # type: ignore[import-not-found,unused-ignore]  # its own extra
