@@ -97,10 +97,14 @@ class Connection:
             reader, writer = await asyncio.open_unix_connection(path, limit=LIMIT)
         except (FileNotFoundError, ConnectionRefusedError):
             raise Unreachable("no reader is running") from None
-        greeting = json.loads(await reader.readline() or b"{}")
-        if "ok" not in greeting:
+        try:
+            greeting = json.loads(await reader.readline() or b"{}")
+            if "ok" not in greeting:
+                raise Unreachable(str(greeting.get("detail", "the reader closed at once"))[:200])
+        except BaseException:
+            # Whoever is cancelled or times out here never learns of the connection.
             writer.close()
-            raise Unreachable(str(greeting.get("detail", "the reader closed at once"))[:200])
+            raise
         return cls(reader, writer)
 
     @property

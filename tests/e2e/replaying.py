@@ -2,9 +2,9 @@
 
     python replaying.py NAME SPEED FOLDER RECORDING[,RECORDING] agent ...
 
-Every 60 s of the node's time the next recording is what the node is like. While FOLDER/hold
-exists nothing goes on, and the node's clock is two minutes ahead. Delivery that fails is tried
-again after a second.
+Every 60 s of the node's time the next recording is what the node is like, or for as long as it
+exists the one whose number is in FOLDER/now. While FOLDER/hold exists nothing goes on, and the
+node's clock is two minutes ahead. Delivery that fails is tried again after a second.
 """
 
 import asyncio
@@ -32,14 +32,17 @@ AHEAD_S = 120.0
 class Replayed:
     """A node whose files and answers are recorded, and whose time is real."""
 
-    def __init__(self, name: str, speed: float, hold: Path, recorded: Sequence[Node]) -> None:
+    def __init__(self, name: str, speed: float, folder: Path, recorded: Sequence[Node]) -> None:
         self._name = name
         self._speed = speed
-        self._hold = hold
+        self._hold = folder / "hold"
+        self._chosen = folder / "now"
         self._recorded = recorded
 
     @property
     def _now(self) -> Node:
+        if self._chosen.exists():
+            return self._recorded[int(self._chosen.read_text())]
         return self._recorded[int(self.monotonic() / TURN_S) % len(self._recorded)]
 
     async def identity(self) -> Identity:
@@ -95,7 +98,7 @@ def replay(name: str, speed: float, folder: Path, recordings: Sequence[str]) -> 
     ) -> tuple[Node, Settings, tuple[str, ...]]:
         del replay, root, logs  # the command never gives any
         opened = [run.open_node(each, None, settings, ())[0] for each in recordings]
-        return Replayed(name, speed, folder / "hold", opened), settings, ()
+        return Replayed(name, speed, folder, opened), settings, ()
 
     vars(daemon)["open_node"] = open_node
     sender.GAP_S /= speed
