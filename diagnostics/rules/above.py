@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.rules.line import Line
 
 # What has to be seen besides the lines that rules look for, for the reading's one pass.
@@ -33,22 +34,22 @@ ANCHORS = (
     "all links are inactive",
 )
 # GPU 00000000:4E:00.0
-HEAD = re.compile(
+HEAD = Expression(
     r"GPU (?P<gpu>(?:[0-9A-Fa-f]{4}){1,2}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s{0,4}$"
 )
 # GPU 6: NVIDIA H100 80GB HBM3 (UUID: GPU-3f1c9a52-7d1e-4b0a-9c56-2e8d4f6a1b30)
-COUNTED = re.compile(r"GPU (?P<index>\d{1,3}): .{1,80}\(UUID: ")
-SECTION = re.compile(
+COUNTED = Expression(r"GPU (?P<index>\d{1,3}): .{1,80}\(UUID: ")
+SECTION = Expression(
     r"\s{4,12}(?P<name>ECC Errors|Volatile|Aggregate|Retired Pages|Remapped Rows"
     r"|Clocks (?:Event|Throttle) Reasons|FB Memory Usage)\s{0,4}$"
 )
 # Of a list in a section; what stands less deep belongs to the next one.
-VALUE = re.compile(r"\s{4,20}[A-Z][\w /()-]{1,60}? {1,50}: ")
-KEPT = re.compile(r"(?P<name>Capacity|Allocatable):\s{0,4}$")
-GPUS = re.compile(r"\s{1,8}nvidia\.com/gpu:\s{1,40}(?P<count>\d{1,4})\s{0,4}$")
+VALUE = Expression(r"\s{4,20}[A-Z][\w /()-]{1,60}? {1,50}: ")
+KEPT = Expression(r"(?P<name>Capacity|Allocatable):\s{0,4}$")
+GPUS = Expression(r"\s{1,8}nvidia\.com/gpu:\s{1,40}(?P<count>\d{1,4})\s{0,4}$")
 # | Warning                   | GPU 3 Thermal violations totaling 7.2 second  |
-ROW = re.compile(r"\| (?P<label>[^|]{26})\| (?P<cell>[^|]{20,200}) {2}\|\s{0,4}$")
-LINK = re.compile(r"\s{1,16}Link \d{1,3}: (?P<state><inactive>|[\d.]{1,9} GB/s)")
+ROW = Expression(r"\| (?P<label>[^|]{26})\| (?P<cell>[^|]{20,200}) {2}\|\s{0,4}$")
+LINK = Expression(r"\s{1,16}Link \d{1,3}: (?P<state><inactive>|[\d.]{1,9} GB/s)")
 ALL_DOWN = "NVML: Unable to retrieve NVLink information as all links are inactive"
 
 MOST = 1_000

@@ -8,14 +8,16 @@ of a line at such places can matter.
 import re
 from functools import cache
 
-TOKEN = re.compile(
+from diagnostics.expression import Expression
+
+TOKEN = Expression(
     r"(?P<escape>\\.)|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<group>\(\?P<\w+>|\(\?[a-zA-Z]*[:=!]"
     r"|\(\?<[=!]|\(\?[a-zA-Z]+\)|[()|^$.])|(?P<repeat>\{\d*(?:,\d*)?\}\??|[*+?]\??)"
     r"|(?P<letter>.)",
     re.DOTALL,
 )
 # What refers to what was matched before, or means something else altogether.
-REFERS = re.compile(r"\(\?P=|\\[1-9x0uUN]|\(\?\(|\(\?[a-zA-Z]*x|\(\?>")
+REFERS = Expression(r"\(\?P=|\\[1-9x0uUN]|\(\?\(|\(\?[a-zA-Z]*x|\(\?>")
 ALL = frozenset("0123456789")
 
 

@@ -1,12 +1,12 @@
 """Symptoms in the kernel log: the rules of `data/kernel_*.toml` over the records of one boot."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from collectors.facts import pci
 from collectors.facts.kernel_log import KernelLog, Record
+from diagnostics.expression import Expression
 from diagnostics.rules.anchors import Anchors
 from diagnostics.rules.kernel_fold import MOST_HITS, QUOTED, Fold, Key
 from diagnostics.rules.kernel_seen import Card, KernelHit, KernelRule, KernelSymptoms, Moment
@@ -33,13 +33,13 @@ __all__ = [
 # NVRM: The NVIDIA GPU 0000:b3:00.0
 # NVRM: (PCI ID: 10de:2330) installed in this system has
 # NVRM: fallen off the bus and is not responding to commands.
-OPENING = re.compile(r"NVRM: The NVIDIA GPU [0-9a-fA-F:.]{7,16}")
+OPENING = Expression(r"NVRM: The NVIDIA GPU [0-9a-fA-F:.]{7,16}")
 PIECES = 3
 
 # NVRM: GPU at PCI:0000:4e:00: GPU-3f1c9a52-7d1e-4b0a-9c56-2e8d4f6a1b30
 # NVRM: GPU Board Serial Number: 1653023000117
-UUID = re.compile(r"NVRM: GPU at PCI:(?P<gpu>[0-9a-fA-F:.]{7,16}): (?P<uuid>GPU-[0-9a-f-]{36})")
-SERIAL = re.compile(r"NVRM: GPU Board Serial Number: (?P<serial>\w{1,32})")
+UUID = Expression(r"NVRM: GPU at PCI:(?P<gpu>[0-9a-fA-F:.]{7,16}): (?P<uuid>GPU-[0-9a-f-]{36})")
+SERIAL = Expression(r"NVRM: GPU Board Serial Number: (?P<serial>\w{1,32})")
 
 
 class KernelKnowledge:

@@ -14,7 +14,7 @@ from diagnostics.rules.rest import rest
 from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.tally import Drawn, Tally
-from diagnostics.rules.text import Text, line_ends, repeats, split, text_of
+from diagnostics.rules.text import Text, line_ends, repeats, split, split_alike, text_of
 from diagnostics.rules.when import ended
 from diagnostics.series.curve import Drawing
 from diagnostics.series.forms.number import ZEROS
@@ -127,8 +127,9 @@ class Reading:
 
     def _by_shape(self, piece: bytes, search: Search) -> None:
         """Read a piece that is full of hits: lines of a shape that is known are only counted."""
-        lines, zeros = split(piece), split(piece.translate(ZEROS))
-        tally = Tally(self._shapes, zeros, lines)
+        lines = split(piece)
+        zeros, times = split_alike(piece.translate(ZEROS))
+        tally = Tally(self._shapes, zeros, times, lines)
         held = self._held(lines, tally.more)
         if any(search.ordered(self._knowledge.plan(one)) for one in set(held)):
             tally.drop()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from diagnostics.rules.alike import QUIET, Same, Shape, Shapes
 from diagnostics.series.waiting import Lines, Sort
@@ -17,17 +18,24 @@ class Tally:
     """The lines of one piece, by their places: what is counted, and what has to be searched.
 
     Lines of a shape in which no digit tells are not looked at one by one: of short lines a log of
-    a gigabyte has fifty million. *zeros* are the lines with all digits alike.
+    a gigabyte has fifty million. *zeros* are the lines with all digits alike, *times* how many
+    there are of each.
     """
 
-    def __init__(self, known: Shapes, zeros: Sequence[bytes], lines: Sequence[bytes]) -> None:
+    def __init__(
+        self,
+        known: Shapes,
+        zeros: Sequence[bytes],
+        times: Mapping[bytes, int],
+        lines: Sequence[bytes],
+    ) -> None:
         self.counted: list[Same] = []
         self.more: list[int] = []
         self._drawn: list[Drawn] = []
         # Of many lines of one sort the places.
-        self._parts: list[tuple[list[int], Sort]] = []
+        self._parts: list[tuple[Sequence[int], Sort]] = []
         self._zeros = zeros
-        self._times = Counter(zeros)
+        self._times = times
         self._only: dict[bytes, Same] = {}
         looked: dict[bytes, Shape | None] = {}
         for key in self._times:
@@ -37,20 +45,17 @@ class Tally:
             elif shape.only is not None:
                 self._only[key] = shape.only
         self._count_only()
-        if looked:
+        if len(times) == 1 and len(lines) >= MANY and (shape := next(iter(looked.values()), None)):
+            self._look_at(shape, range(len(lines)), lines)
+        elif looked:
             self._look(looked, lines)
 
     def _count_only(self) -> None:
         """Count the lines of which all of their shape count for the same."""
         counting = {key: same for key, same in self._only.items() if same.counting}
+        last = _last(self._zeros, set(counting))
         for key, same in counting.items():
-            self._count(same, self._times[key], 0)
-        # The last line of each shape mostly stands near the end.
-        at = len(self._zeros)
-        while counting:
-            at -= 1
-            if (same_here := counting.pop(self._zeros[at], None)) is not None:
-                same_here.last = max(same_here.last, at)
+            self._count(same, self._times[key], last[key])
 
     def _look(self, looked: Mapping[bytes, Shape | None], lines: Sequence[bytes]) -> None:
         """Count lines by the digits of them that tell; those that are not known are `more`."""
@@ -76,22 +81,24 @@ class Tally:
             self._look_at(shape, places, [lines[at] for at in places])
         self.more.sort()
 
-    def _look_at(self, shape: Shape, places: list[int], lines: list[bytes]) -> None:
+    def _look_at(self, shape: Shape, places: Sequence[int], lines: Sequence[bytes]) -> None:
         """Count many lines of one shape, by what Python does to many at once."""
-        told = list(map(shape.same.get, map(shape.tell, lines)))
-        last = dict(zip(told, places, strict=True))
-        for same, times in Counter(told).items():
-            if same is not None:
-                self._count(same, times, last[same])
-        if None in last:
-            self.more += (at for at, same in zip(places, told, strict=True) if same is None)
-        sorts = {same.sort for same in last if same is not None}
-        if None not in last and len(sorts) == 1:
+        known, told = shape.same, list(map(shape.tell, lines))
+        times = Counter(told)
+        last = _last(told, set(times))
+        unknown = {key for key in times if key not in known}
+        for key, count in times.items():
+            if key not in unknown:
+                self._count(known[key], count, places[last[key]])
+        if unknown:
+            self.more += (at for at, key in zip(places, told, strict=True) if key in unknown)
+        sorts = {known[key].sort for key in times if key not in unknown}
+        if not unknown and len(sorts) == 1:
             (sort,) = sorts
             self._parts += [(places, sort)] if sort else []
             return
-        known = ((at, same) for at, same in zip(places, told, strict=True) if same is not None)
-        self._drawn += ((at, same.sort) for at, same in known if same.sort)
+        found = ((at, known.get(key)) for at, key in zip(places, told, strict=True))
+        self._drawn += ((at, same.sort) for at, same in found if same and same.sort)
 
     def _count(self, same: Same, times: int, last: int) -> None:
         if not same.times:
@@ -132,3 +139,15 @@ class Tally:
         for same in self.counted:
             same.again(first + same.last, lines[same.last], same.times)
             same.times = 0
+
+
+def _last(keys: Sequence[Any], wanted: set[Any]) -> dict[Any, int]:
+    """Return where each key stands last, which mostly is near the end."""
+    last: dict[Any, int] = {}
+    at = len(keys)
+    while wanted:
+        at -= 1
+        if (key := keys[at]) in wanted:
+            wanted.remove(key)
+            last[key] = at
+    return last

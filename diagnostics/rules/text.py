@@ -1,5 +1,8 @@
 """What makes two lines of a log count for the same."""
 
+from collections import Counter
+from collections.abc import Mapping
+
 from diagnostics.rules.alike import STAMPED
 from diagnostics.rules.dense import XID, Kind, lasting
 from diagnostics.rules.knowledge import Plan
@@ -25,6 +28,19 @@ def split(piece: bytes) -> list[bytes]:
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+def split_alike(piece: bytes) -> tuple[list[bytes], Mapping[bytes, int]]:
+    """Return the lines of a piece, and how often each comes.
+
+    One line again and again, as a piece with all digits alike can be, is not looked at line by
+    line.
+    """
+    first = piece[: piece.find(b"\n") + 1]
+    if first and piece == first * (times := len(piece) // len(first)):
+        return [first[:-1]] * times, {first[:-1]: times}
+    lines = split(piece)
+    return lines, Counter(lines)
 
 
 def text_of(place: Place, *, stamped: bool) -> tuple[Text, int]:

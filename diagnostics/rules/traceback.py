@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.rules import prefix
 from diagnostics.rules.line import LINE_CAP, Line, decoded
 
@@ -24,19 +25,19 @@ ANCHORS = (r"Traceback \(most recent call last\)",)
 HEAD = "Traceback (most recent call last)"
 TOLD = "Traceback > "
 
-FRAME = re.compile(
+FRAME = Expression(
     r'(?P<front>.{0,200}?)  File "(?P<file>[^"]{1,400})", line (?P<line>\d{1,7})'
     r", in (?P<function>.{1,100})"
 )
-DIGIT = re.compile(r"\d")
+DIGIT = Expression(r"\d")
 # rich draws a box:   │ /srv/job/train.py:88 in step                    │
-BOXED = re.compile(
+BOXED = Expression(
     r"(?P<front>.{0,200}?)[│|] (?P<file>/[^\s:]{1,300}):(?P<line>\d{1,7})"
     r" in (?P<function>\S{1,100})"
 )
 OF_A_BOX = ("│", "╰", "╭", "|", "+")
-EXCEPTION = re.compile(r"[A-Za-z_][\w.]{1,120}(?:: |$)")
-LIBRARY = re.compile(
+EXCEPTION = Expression(r"[A-Za-z_][\w.]{1,120}(?:: |$)")
+LIBRARY = Expression(
     r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|/python\d\.\d{1,2}/(?!.*/)|^<|/bin/(?:torchrun|accelerate|deepspeed)$"
 )
 # An error in a destructor, of which Python itself says so; nothing ends by it.

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.series.forms.number import read
 
 # What finds the lines, for the one pass over a log; matched in any case of letters.
@@ -53,18 +54,18 @@ ANCHORS = (
 NAME = r"[A-Za-z][A-Za-z0-9_-]{1,40}"
 # Megatron:   tensor_model_parallel_size ...................... 8
 # DeepSpeed:  [2026-11-30 02:11:09,120] [INFO] [config.py:1003:print]   gradient_clipping .... 1.0
-DOTTED = re.compile(rf"(?P<name>{NAME}) \.{{2,80}} (?P<value>\S{{1,40}})")
+DOTTED = Expression(rf"(?P<name>{NAME}) \.{{2,80}} (?P<value>\S{{1,40}})")
 # HF Trainer:  bf16=True,     DeepSpeed's file:  "gradient_clipping": 1.0,
 # torchrun's own words:   nproc_per_node   : 8
-ASSIGNED = re.compile(
+ASSIGNED = Expression(
     rf"[\"']?(?P<name>{NAME})[\"']?\s{{0,12}}[=:]\s?[\"']?(?P<value>[\w.+-]{{1,40}})"
 )
 # torchrun --nnodes=2 --nproc_per_node=8 pretrain.py --tensor-model-parallel-size 8 --bf16
-FLAG = re.compile(rf"--(?P<name>{NAME})(?:[= ](?P<value>[\w.+][\w.+-]{{0,40}}))?(?=\s|$|\\)")
+FLAG = Expression(rf"--(?P<name>{NAME})(?:[= ](?P<value>[\w.+][\w.+-]{{0,40}}))?(?=\s|$|\\)")
 # > using world size: 64, data-parallel size: 8, tensor-model-parallel size: 8, ...
-SIZED = re.compile(r"(?P<name>world|[a-z-]{2,40}-parallel)[ -]size: (?P<value>\d{1,6})")
+SIZED = Expression(r"(?P<name>world|[a-z-]{2,40}-parallel)[ -]size: (?P<value>\d{1,6})")
 # GPU 0: NVIDIA H100 80GB HBM3
-GPU = re.compile(r"(?i)(?:nvidia|tesla)[ -](?P<value>(?:GB|[ABHLV])\d{2,3})\b")
+GPU = Expression(r"(?i)(?:nvidia|tesla)[ -](?P<value>(?:GB|[ABHLV])\d{2,3})\b")
 
 # How many ranks there are, and which of them says so:
 # gpu-017:2211:2290 [3] NCCL INFO comm 0x5581e2 rank 3 nranks 64 cudaDev 3 ... - Init COMPLETE
@@ -73,16 +74,16 @@ GPU = re.compile(r"(?i)(?:nvidia|tesla)[ -](?P<value>(?:GB|[ABHLV])\d{2,3})\b")
 # All distributed processes registered. Starting with 64 processes
 # vLLM: world_size=8 rank=3 local_rank=3 distributed_init_method=tcp://10.4.0.17:24110
 RANKS = (
-    re.compile(r"\brank (?P<rank>\d{1,6}) nranks (?P<world>\d{1,6})\b"),
-    re.compile(r"GLOBAL_RANK: (?P<rank>\d{1,6}), MEMBER: \d{1,6}/(?P<world>\d{1,6})\b"),
-    re.compile(r"\bsize: (?P<world>\d{1,6}), global rank: (?P<rank>\d{1,6})\b"),
-    re.compile(r"registered\. Starting with (?P<world>\d{1,6}) process(?P<rank>)"),
-    re.compile(r"\bworld_size=(?P<world>\d{1,6}) rank=(?P<rank>\d{1,6})\b"),
+    Expression(r"\brank (?P<rank>\d{1,6}) nranks (?P<world>\d{1,6})\b"),
+    Expression(r"GLOBAL_RANK: (?P<rank>\d{1,6}), MEMBER: \d{1,6}/(?P<world>\d{1,6})\b"),
+    Expression(r"\bsize: (?P<world>\d{1,6}), global rank: (?P<rank>\d{1,6})\b"),
+    Expression(r"registered\. Starting with (?P<world>\d{1,6}) process(?P<rank>)"),
+    Expression(r"\bworld_size=(?P<world>\d{1,6}) rank=(?P<rank>\d{1,6})\b"),
 )
 MOST_RANKS, MOST_WORLDS = 16_384, 64
 # DeepSpeed's file, in one line or in several:   "fp16": {"enabled": true, "loss_scale": 0},
-OPENED = re.compile(r"\"(?P<name>fp16|bf16)\"\s{0,4}:\s{0,4}\{(?P<rest>.{0,200})")
-ENABLED = re.compile(r"\"enabled\"\s{0,4}:\s{0,4}(?P<value>true|false|True|False)")
+OPENED = Expression(r"\"(?P<name>fp16|bf16)\"\s{0,4}:\s{0,4}\{(?P<rest>.{0,200})")
+ENABLED = Expression(r"\"enabled\"\s{0,4}:\s{0,4}(?P<value>true|false|True|False)")
 
 # What a name means; names are compared in lower case with underscores.
 NAMES: Mapping[str, str] = {

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from diagnostics.checks.training.given import named_ranks
 from diagnostics.checks.training.judging import Said, finding, quotes, subject
+from diagnostics.expression import Expression
 from diagnostics.finding import Finding, Severity, found
 
 AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|[KMGT]i?B)"
@@ -15,14 +16,14 @@ UNITS = {"bytes": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 # Before 2.1: (GPU 2; 31.75 GiB total capacity; 29.10 GiB already allocated; 310.50 MiB free;
 # 30.40 GiB reserved in total by PyTorch)
 PARTS = {
-    "total": re.compile(rf"total capac(?:ity|ty) of {AMOUNT}|{AMOUNT} total capacity"),
-    "free": re.compile(rf"of which {AMOUNT} is free|; {AMOUNT} free;"),
-    "own": re.compile(rf"this process has {AMOUNT} memory in use|; {AMOUNT} reserved in total"),
-    "idle": re.compile(rf"and {AMOUNT} is reserved by PyTorch but unallocated"),
-    "used": re.compile(rf"{AMOUNT} (?:is allocated by PyTorch|already allocated)"),
-    "wanted": re.compile(rf"Tried to allocate {AMOUNT}"),
+    "total": Expression(rf"total capac(?:ity|ty) of {AMOUNT}|{AMOUNT} total capacity"),
+    "free": Expression(rf"of which {AMOUNT} is free|; {AMOUNT} free;"),
+    "own": Expression(rf"this process has {AMOUNT} memory in use|; {AMOUNT} reserved in total"),
+    "idle": Expression(rf"and {AMOUNT} is reserved by PyTorch but unallocated"),
+    "used": Expression(rf"{AMOUNT} (?:is allocated by PyTorch|already allocated)"),
+    "wanted": Expression(rf"Tried to allocate {AMOUNT}"),
 }
-OTHERS = re.compile(rf"Process (\d{{1,10}}) has {AMOUNT} memory in use")
+OTHERS = Expression(rf"Process (\d{{1,10}}) has {AMOUNT} memory in use")
 # A context and its libraries take some hundred MiB that no allocator counts.
 UNCOUNTED = 2 * UNITS["G"]
 MUCH = 0.2

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.finding import Severity
 from diagnostics.knowledge.codes import nvlink
 from diagnostics.knowledge.codes.tables import Recovery, sxids, xids
@@ -41,24 +42,24 @@ Reader = Callable[[str], Event | None]
 
 
 # 13, pid=8100, name=python3, Graphics SM Warp Exception on (GPC 3, TPC 1, SM 0): Out Of Range
-PLACE = re.compile(r"\(GPC (?P<gpc>\d{1,3}), TPC (?P<tpc>\d{1,3})(?:, SM (?P<sm>\d{1,3}))?\)")
+PLACE = Expression(r"\(GPC (?P<gpc>\d{1,3}), TPC (?P<tpc>\d{1,3})(?:, SM (?P<sm>\d{1,3}))?\)")
 # 45, pid=8100, name=python3, Ch 00000001 caused by previous Xid 31
-PREVIOUS = re.compile(r"caused by previous Xid (?P<after_xid>\d{1,5})\b")
+PREVIOUS = Expression(r"caused by previous Xid (?P<after_xid>\d{1,5})\b")
 # Uncontained: LTC TAG (0x2, 0x1). RST: Yes, D-RST: No
-CONTAINMENT = re.compile(r"\b(?:Unc|C)ontained: (?P<unit>[A-Za-z0-9_ ]{1,40}?) ?\([^)]{0,60}\)")
-RESET = re.compile(r"\bRST: (?P<rst>Yes|No), D-RST: (?P<drst>Yes|No)\b")
+CONTAINMENT = Expression(r"\b(?:Unc|C)ontained: (?P<unit>[A-Za-z0-9_ ]{1,40}?) ?\([^)]{0,60}\)")
+RESET = Expression(r"\bRST: (?P<rst>Yes|No), D-RST: (?P<drst>Yes|No)\b")
 # GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)
-ACTION = re.compile(
+ACTION = Expression(
     r"recovery action changed from 0x[0-9a-fA-F]{1,4} \([^)]{1,60}\)"
     r" to 0x(?P<to>[0-9a-fA-F]{1,4}) \((?P<action>[^)]{1,60})\)"
 )
 # DRAM:1, LTC:0, MMU:0, PCIE:0
-ESCAPED = re.compile(r"\b(?P<unit>DRAM|LTC|MMU|PCIE):(?P<count>\d{1,9})\b")
+ESCAPED = Expression(r"\b(?P<unit>DRAM|LTC|MMU|PCIE):(?P<count>\d{1,9})\b")
 # An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at physAddr
 # 0x3fb21a040 partition 2, subpartition 1.
-MEMORY = re.compile(r"physAddr (?P<address>0x[0-9a-fA-F]{1,16})")
+MEMORY = Expression(r"physAddr (?P<address>0x[0-9a-fA-F]{1,16})")
 # Timeout after 6s of waiting for RPC response from GPU2 GSP! Expected function 76 (GSP_RM_CONTROL)
-CALL = re.compile(r"Expected function (?P<function>\d{1,5}) \((?P<call>\w{1,60})\)")
+CALL = Expression(r"Expected function (?P<function>\d{1,5}) \((?P<call>\w{1,60})\)")
 
 
 def xid(code: int, text: str) -> Event:
@@ -207,7 +208,7 @@ READERS: Mapping[int, Reader] = {
 
 
 # nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 62 LTSSM Fault Up
-LINK = re.compile(r"\bLink (?P<link>\d{1,3})\b")
+LINK = Expression(r"\bLink (?P<link>\d{1,3})\b")
 
 
 def sxid(code: int, text: str) -> Event:

@@ -6,16 +6,17 @@ from typing import Any
 
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.finding import RANK, Severity
 from diagnostics.knowledge.codes.tables import Recovery, Sub, Word, subs, words
 
 # NVLink: fatal error detected on link 11(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)
-REGISTERS = re.compile(r"\blink (?P<link>\d{1,3}) ?\((?P<words>0x[0-9a-fA-Fx, ]{1,90})\)")
+REGISTERS = Expression(r"\blink (?P<link>\d{1,3}) ?\((?P<words>0x[0-9a-fA-Fx, ]{1,90})\)")
 # NVLink: failed to train link 3 to remote PCI:0000:8f:00
-TRAINING = re.compile(r"\btrain(?:ing)?\b.{0,20}? link (?P<link>\d{1,3})\b")
+TRAINING = Expression(r"\btrain(?:ing)?\b.{0,20}? link (?P<link>\d{1,3})\b")
 # NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x025525c6 0x00000000 0x00000000 ...)
 # MSE_WATCHDOG Fatal XC0 i0 Link -1
-SUB = re.compile(
+SUB = Expression(
     r"(?P<unit>\b[A-Z][A-Za-z0-9_]{2,40}) {1,8}(?:Link )?(?P<word>Fatal|Non-?fatal)\b"
     r"(?:.{0,20}? Link (?P<link>-?\d{1,3}))?"
     r"(?: ?\((?P<intr>0x[0-9a-fA-F]{1,8})[ ,]{1,2}(?P<status>0x[0-9a-fA-F]{1,8}))?"

@@ -1,9 +1,8 @@
 """Progress bars of tqdm and Lightning: step and clock, drawn anew with each step."""
 
-import re
-
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.series.forms.number import read
 from diagnostics.series.forms.pairs import pairs
 from diagnostics.series.point import Numbers
@@ -12,16 +11,16 @@ ANCHORS = (r"it/s]", r"it/s, ", r"s/it]", r"s/it, ")
 
 #  14%|█▍        | 377/2724 [13:55:57<86:19:20, 132.41s/it]
 # Epoch 2:  31%|███       | 812/2604 [11:20<25:01,  1.19it/s, v_num=4, train_loss=2.310]
-BAR = re.compile(
+BAR = Expression(
     r"(?P<name>[^|]{0,80})\|[^|]{0,200}\| ?(?P<step>\d{1,9})/(?P<total>\d{1,9}) "
     r"\[(?P<elapsed>[\d:]{4,12})<[^,\]]{1,12},\s{0,4}(?:[\d.]{1,12}(?:it/s|s/it)|\?it/s)(?P<rest>.*)"
 )
 # What may stand before a bar that counts steps of training: who wrote it, and Epoch 2 or Train.
-TRAINING = re.compile(
+TRAINING = Expression(
     r"(?i)^(?:\[[^\]]{1,60}\]:?|\([^)]{1,60}\)|\d{1,6}:|\s){0,6}"
     r"(?:train\w{0,8}|epoch|step|steps|iter|iteration)?[\s\d/:%]*$"
 )
-EPOCH = re.compile(r"(?i)\bepoch[: ]{1,3}\[?(\d{1,6})\b")
+EPOCH = Expression(r"(?i)\bepoch[: ]{1,3}\[?(\d{1,6})\b")
 
 
 def bar(text: str) -> Numbers | None:

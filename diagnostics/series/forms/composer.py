@@ -1,7 +1,6 @@
 """MosaicML's Composer: a block for each batch, a number in each of its lines."""
 
-import re
-
+from diagnostics.expression import Expression
 from diagnostics.series.forms.number import NUMBER, measure, read
 from diagnostics.series.point import Numbers
 
@@ -13,8 +12,8 @@ ANCHORS = (r"\[batch=", r"train throughput/", r"train l2_norm/grad/global")
 #          Train l2_norm/grad/global: 0.7125
 #          Train throughput/batches_per_sec: 0.4127
 #          Train throughput/tokens_per_sec: 108224.5
-BATCH = re.compile(r"\[batch=(?P<step>\d{1,12})/\d{1,12}\]:")
-LINE = re.compile(rf"\bTrain (?P<name>[\w/-]{{1,80}}): (?P<value>{NUMBER})\s{{0,4}}$")
+BATCH = Expression(r"\[batch=(?P<step>\d{1,12})/\d{1,12}\]:")
+LINE = Expression(rf"\bTrain (?P<name>[\w/-]{{1,80}}): (?P<value>{NUMBER})\s{{0,4}}$")
 
 
 def composer(text: str) -> Numbers | None:

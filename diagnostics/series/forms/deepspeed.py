@@ -1,8 +1,8 @@
 """DeepSpeed: timers of steps and passes, and the loss scaler's own lines; apex and fairseq too."""
 
-import re
 from collections.abc import Iterator
 
+from diagnostics.expression import Expression
 from diagnostics.series.forms.number import NUMBER, measure, read
 from diagnostics.series.point import Numbers
 
@@ -20,7 +20,7 @@ ANCHORS = (
 # rank=0 time (ms) | forward: 1012.50 | backward: 2310.75 | backward_allreduce: 88.20 | step: 9.10
 # Megatron before timers were a block, and its fork:
 # time (ms) | forward-compute: 310.22 | backward-compute: 640.90 | batch-generator: 2.10
-TIMERS = re.compile(r"time \(ms\) \|(?P<cells>.{0,4000})")
+TIMERS = Expression(r"time \(ms\) \|(?P<cells>.{0,4000})")
 PARTS = (
     ("fwd", "bwd", "step"),
     ("forward", "backward", "step"),
@@ -43,14 +43,14 @@ FORWARD, BACKWARD = ("forward-compute", "forward"), ("backward-compute", "backwa
 # Skipping step. Attempted loss scale: 65536, reducing to 32768
 # [deepspeed] fp16 dynamic loss scale overflow! Skipping step. Attempted loss scale: 64.0, reducing
 # to 32.0
-LOWERED = re.compile(
+LOWERED = Expression(
     rf"[Ll]oss scale: (?P<a>{NUMBER}), (?:but hysteresis is \d{{1,6}}|reducing to (?P<b>{NUMBER}))"
 )
 # [INFO] [fused_optimizer.py:345:_update_scale] Reducing dynamic loss scale from 32768.0 to 16384.0
-FROM_TO = re.compile(rf"[Rr]educing dynamic loss scale from (?P<a>{NUMBER}) to (?P<b>{NUMBER})")
+FROM_TO = Expression(rf"[Rr]educing dynamic loss scale from (?P<a>{NUMBER}) to (?P<b>{NUMBER})")
 # apex: Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 16384.0
 # fairseq: NOTE: gradient overflow detected, ignoring gradient, setting loss scale to: 64.0
-LOWERED_TO = re.compile(
+LOWERED_TO = Expression(
     rf"(?i:overflow).{{0,80}}(?:reducing loss scale to|setting loss scale to:) (?P<b>{NUMBER})"
 )
 

@@ -1,11 +1,11 @@
 """Megatron-LM, Megatron Core, Megatron-DeepSpeed and GPT-NeoX: iteration lines and timers."""
 
-import re
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.series.forms.number import (
     LONGEST,
     NUMBER,
@@ -37,15 +37,15 @@ ANCHORS = (
 #  1.930000E+00 | loss scale: 1.0 | grad norm: 0.310 | number of nan iterations:   0 |
 # GPT-NeoX:  samples/sec: 12.5 | iteration 10/ 900 | elapsed time per iteration (ms): 51.2 |
 # Megatron-DeepSpeed: ... | elapsed time per iteration (s): 3.02 | ... | samples per second: 338.8
-ITERATION = re.compile(r"\biteration\s{0,12}(?P<step>\d{1,12})/")
+ITERATION = Expression(r"\biteration\s{0,12}(?P<step>\d{1,12})/")
 # The cells that are read, by the end of their names. Of all that ends in "loss" it is the loss
 # itself: not a scale, not the extra terms of experts.
 ELAPSED = (("| elapsed time per iteration (ms):", 1.0), ("| elapsed time per iteration (s):", 1e3))
-LOSS = re.compile(r"(?:lm|total|[\w-]{1,20} lm)?[ _-]?loss")
+LOSS = Expression(r"(?:lm|total|[\w-]{1,20} lm)?[ _-]?loss")
 
 #     all-grads-sync ................................: (12.31, 15.02)
 #     grads-all-reduce ...............................: 14.70
-TIMER = re.compile(
+TIMER = Expression(
     rf"\s{{0,12}}(?P<name>[a-z-]{{4,40}}) ?\.{{2,80}}:\s{{0,4}}"
     rf"(?:\((?P<least>{NUMBER}), (?P<most>{NUMBER})\)|(?P<one>{NUMBER}))"
 )
@@ -64,11 +64,11 @@ TIMERS = {
 #   forward-compute:
 #      rank  0: 310.22
 #      rank  1: 309.87
-LISTED = re.compile(r"  (?P<timer>[a-z-]{4,40}):")
-OF_RANK = re.compile(rf"     rank {{1,3}}(?P<rank>\d{{1,6}}): (?P<ms>{NUMBER})")
+LISTED = Expression(r"  (?P<timer>[a-z-]{4,40}):")
+OF_RANK = Expression(rf"     rank {{1,3}}(?P<rank>\d{{1,6}}): (?P<ms>{NUMBER})")
 
 # megatron.core.utils: [2026-11-30 02:11:09] | MnRtt/Rnk: 3011.10ms/5 | MxRtt/Rnk: 3415.75ms/11 |
-REPORT = re.compile(
+REPORT = Expression(
     rf"MnRtt/Rnk: (?P<fast>{NUMBER})ms/\d{{1,6}} \| "
     rf"MxRtt/Rnk: (?P<slow>{NUMBER})ms/(?P<rank>\d{{1,6}})\b"
 )

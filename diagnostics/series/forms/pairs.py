@@ -1,11 +1,11 @@
 """Names with values, as most frameworks print a step: `loss: 2.31  grad_norm: 0.83`."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import msgspec
 
+from diagnostics.expression import Expression
 from diagnostics.series.forms.number import (
     NUMBER,
     SHAPES,
@@ -28,25 +28,25 @@ ANCHORS = (r"loss", r"step_timing", r"grad_norm", r"gnorm", r"grad norm", r"samp
 # train_inner | {"epoch": 1, "loss": "10.5", "num_updates": "100", "gnorm": "1.2", ...}
 # completed step: 10, seconds: 1.234, TFLOP/s/device: 123.4, Tokens/s/device: 1234.5, loss: 9.876
 # Epoch: [0]  [ 100/5004]  lr: 0.1  loss: 6.9 (6.95)  time: 0.4513  data: 0.0012
-PAIR = re.compile(
+PAIR = Expression(
     r"(?<!\w)(?:(?P<word>[A-Za-z][\w/]{0,30})[ -])?(?P<name>[A-Za-z][\w/.()]{0,60})[\"']?\s?"
     rf"[:=]\s{{0,8}}[\"'\[]?(?P<value>{NUMBER})(?P<times>[KMBT](?![\w/]))?(?P<unit>\s?(?:ms|s)\b)?"
 )
 # iter 100: loss 2.3456, time 123.45ms        step 912 lr 0.0003 loss 2.31
 # step   10/500 | loss 3.452 | norm 1.23 | lr 1.00e-04 | 123.45 ms
 # epoch 001:    100 / 780 loss=10.5, ups=1.2
-SPACED = re.compile(
+SPACED = Expression(
     r"(?i)(?:^|[\s|,(\[])(?P<word>)"
     r"(?P<name>step|iter|iteration|loss|train_loss|gnorm|grad_norm|norm|lr|time|dt|data)"
     rf"\s{{1,8}}(?P<value>{NUMBER})(?P<times>)(?P<unit>\s?(?:ms|s)\b)?"
 )
 # Epoch: [0][  10/5005]    Epoch(train) [1][  50/1000]    Train: 0 [  50/1251 (  4%)]
-PLACE = re.compile(
+PLACE = Expression(
     r"(?i)(?:epoch|train)[^\[\d]{0,12}\[?(?P<epoch>\d{1,6})\]?:?\s{0,4}"
     r"\[\s{0,8}(?P<step>\d{1,9})/\s{0,8}(?P<total>\d{1,9})"
 )
 # The text of an evaluation: its loss is another one. A bar of training may carry it as well.
-EVALUATION = re.compile(
+EVALUATION = Expression(
     r"(?i)\b(?:valid|validation|validating|eval|evaluation|evaluating|testing|test set)\b"
 )
 OTHER = frozenset(
@@ -56,7 +56,7 @@ OTHER = frozenset(
         *("kl", "router", "extra", "initial", "init", "last", "scale"),
     }
 )
-REWARDED = re.compile(r"[\"'](?:reward|rewards/|kl|completion|objective/)")
+REWARDED = Expression(r"[\"'](?:reward|rewards/|kl|completion|objective/)")
 NEMO = "train_step_timing in s"
 
 # What a name means: the field, and what its value is multiplied with.

@@ -1,7 +1,6 @@
 """What inference servers print of their throughput: it follows the load, and is not judged."""
 
-import re
-
+from diagnostics.expression import Expression
 from diagnostics.series.forms.number import NUMBER, measure, read
 from diagnostics.series.point import Numbers
 
@@ -12,7 +11,7 @@ ANCHORS = (r"generation throughput: ", r"gen throughput \(token/s\)", r"token th
 # SGLang: Decode batch. #running-req: 12, token usage: 0.02, gen throughput (token/s): 411.72, #q
 # TensorRT-LLM: Total Output Throughput (tokens/sec): 5129.4
 FORMS = tuple(
-    re.compile(rf"{head}\s{{0,40}}(?P<rate>{NUMBER})")
+    Expression(rf"{head}\s{{0,40}}(?P<rate>{NUMBER})")
     for head in (
         r"generation throughput:",
         r"gen throughput \(token/s\):",
