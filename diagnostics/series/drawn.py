@@ -133,7 +133,8 @@ class Drawn:
         kept = said.scale_to is not None or _of_no_step(said)
         if step is None and _timers_alone(said) and not kept:
             return
-        self.points.append(_point(msgspec.structs.replace(said, step=step), line, text))
+        whole = said if step is said.step else msgspec.structs.replace(said, step=step)
+        self.points.append(_point(whole, line, text))
 
     def _note(self, said: Numbers, line: int, text: str) -> None:
         quote = (line, text, said.step)

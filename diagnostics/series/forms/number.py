@@ -37,6 +37,11 @@ def measure(value: float | None) -> float | None:
     return value if value is not None and 0 <= value < float("inf") else None
 
 
+def above_zero(value: float | None) -> float | None:
+    """Return *value* where it can be a time or a rate that tells: finite and positive."""
+    return measure(value) or None
+
+
 def count(value: float | None) -> int | None:
     """Return a whole number that fits a counter."""
     return int(value) if value is not None and 0 <= value < 10**12 else None

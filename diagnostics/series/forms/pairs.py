@@ -1,7 +1,8 @@
 """Names with values, as most frameworks print a step: `loss: 2.31  grad_norm: 0.83`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -11,6 +12,7 @@ from diagnostics.series.forms.number import (
     SHAPES,
     TIMES,
     Span,
+    above_zero,
     count,
     measure,
     read,
@@ -80,16 +82,28 @@ FIELDS: Mapping[str, tuple[str, float]] = {
     **dict.fromkeys(("samples/sec", "currsamplespersec", "tokens/s/device"), ("rate", 1.0)),
     **dict.fromkeys(("img/s", "images/sec", "tokens/s", "tok/s"), ("rate", 1.0)),
     **dict.fromkeys(("global_batch_size", "global batch size"), ("batch", 1.0)),
-    "skipped": ("skipped", 1.0),
 }
 # A step by any of these names counts where none above stands beside it.
 STEPS = frozenset(("step", "steps", "iter", "iteration", "completed step", "batch"))
 
 
-class Form(msgspec.Struct, frozen=True):
-    """Where the values of a line stand: each field's span and factor, and those of its place."""
+# What a value must be to be believed.
+Fit = Callable[[float], float | None]
+FITS: Mapping[str, Fit] = {
+    **dict.fromkeys(("loss", "grad_norm"), float),
+    **dict.fromkeys(("loss_scale", "lr", "data_ms"), measure),
+    **dict.fromkeys(("step_ms", "rate"), above_zero),
+    **dict.fromkeys(("step", "batch"), count),
+}
 
-    fields: tuple[tuple[str, float, int, int], ...]
+
+class Form(msgspec.Struct, frozen=True):
+    """Where the values of a line stand: of each number the span, the factor, and what it must be.
+
+    `place` are the spans of epoch, step and steps an epoch where these alone say the step.
+    """
+
+    cells: tuple[tuple[str, Fit, float, int, int], ...]
     place: tuple[Span, Span, Span] | None
     rewarded: bool
 
@@ -100,39 +114,14 @@ def pairs(text: str) -> Numbers | None:
     form = _form(shape(text))
     if form is None:
         return None
-    said: dict[str, float] = {}
-    for field, factor, start, stop in form.fields:
-        if (value := read(text[start:stop])) is not None:
-            said.setdefault(field, value * factor)
-    any_step = said.pop("any_step", None)
-    step = said.pop("step", any_step)
-    if step is None and form.place is not None:
+    said: dict[str, Any] = {}
+    for field, fit, factor, start, stop in form.cells:
+        value = read(text[start:stop])
+        said[field] = value if value is None else fit(value * factor)
+    if form.place is not None:
         epoch, at, total = (int(text[start:stop]) for start, stop in form.place)
-        step = epoch * total + at
-    # A time is the step's only where the wait for data stands beside it, or it has a unit.
-    clock = said.pop("clock", None)
-    if clock is not None and "data_ms" in said:
-        said.setdefault("step_ms", clock)
-    if not said.keys() & {"loss", "grad_norm"} and (
-        step is None or not said.keys() & {"step_ms", "rate"}
-    ):
-        return None
-    return _numbers(said, step, rewarded=form.rewarded)
-
-
-def _numbers(said: dict[str, float], step: float | None, *, rewarded: bool) -> Numbers:
-    return Numbers(
-        step=count(step),
-        loss=said.get("loss"),
-        grad_norm=said.get("grad_norm"),
-        loss_scale=measure(said.get("loss_scale")),
-        lr=measure(said.get("lr")),
-        step_ms=measure(said.get("step_ms")) or None,
-        data_ms=measure(said.get("data_ms")),
-        rate=measure(said.get("rate")) or None,
-        batch=count(said.get("batch")),
-        rewarded=rewarded,
-    )
+        said["step"] = count(epoch * total + at)
+    return Numbers(rewarded=form.rewarded, **said)
 
 
 @lru_cache(maxsize=SHAPES)
@@ -144,9 +133,23 @@ def _form(shape: bytes) -> Form | None:
     text = shaped(shape)
     if EVALUATION.search(text):
         return None
-    place = PLACE.search(text)
+    told: dict[str, tuple[float, int, int]] = {}
+    for field, factor, start, stop in _told(text):
+        told.setdefault(field, (factor, start, stop))
+    any_step, clock = told.pop("any_step", None), told.pop("clock", None)
+    if any_step is not None:
+        told.setdefault("step", any_step)
+    place = None if "step" in told else PLACE.search(text)
+    # A time is the step's only where the wait for data stands beside it, or it has a unit.
+    if clock is not None and "data_ms" in told:
+        told.setdefault("step_ms", clock)
+    if not told.keys() & {"loss", "grad_norm"} and (
+        not ("step" in told or place) or not told.keys() & {"step_ms", "rate"}
+    ):
+        return None
     spans = (place.span("epoch"), place.span("step"), place.span("total")) if place else None
-    return Form(tuple(_told(text)), spans, bool(REWARDED.search(text)))
+    cells = tuple((field, FITS[field], *cell) for field, cell in told.items())
+    return Form(cells, spans, bool(REWARDED.search(text)))
 
 
 def _told(text: str) -> Iterator[tuple[str, float, int, int]]:
