@@ -1,19 +1,18 @@
 """Read a whole log in one pass: symptoms for the rules, number lines for the curve."""
 
-from collections import Counter
 from functools import cached_property
 from itertools import accumulate
 
 from collectors.facts.observation import Missing
-from diagnostics.rules.alike import QUIET, Shapes
 from diagnostics.rules.dense import Kind, kinds
 from diagnostics.rules.form import HEAD, form
 from diagnostics.rules.knowledge import Knowledge, Plan
+from diagnostics.rules.learning import Learning, Piece
 from diagnostics.rules.line import LINE_CAP, plain
 from diagnostics.rules.rest import rest
 from diagnostics.rules.search import Counting, Place, Search
 from diagnostics.rules.seen import LogSeen
-from diagnostics.rules.tally import Drawn, Tally
+from diagnostics.rules.tally import Tally
 from diagnostics.rules.text import Text, line_ends, repeats, split, split_alike, text_of
 from diagnostics.rules.when import ended
 from diagnostics.series.curve import Drawing
@@ -32,12 +31,6 @@ TAIL = 4_096
 
 # Where this share of a piece's lines was seen before, the next piece is read by kinds of lines.
 DENSE = 0.3
-
-# Of lines with the same anchors no more new shapes are learned from a piece; fewer each time from
-# those that go on to have more, as lines with addresses do.
-MOST_NEW, LEAST_NEW = 24, 6
-# A line that tells nothing is soon read: to learn its shape takes as long as to read seventy.
-LEAST_SILENT = 1
 
 # Where more than this share is new, lines are read one by one again.
 NEW = 0.6
@@ -58,13 +51,12 @@ class Reading:
         self._search: Search | None = None
         self._texts: dict[Text, tuple[Counting, ...]] = {}
         self._kinds: dict[tuple[str | None, bytes], tuple[Counting, ...]] = {}
-        self._learns: dict[int, int] = {}
         self._drawing = Drawing()
 
     @cached_property
-    def _shapes(self) -> Shapes:
+    def _learning(self) -> Learning:
         # Most logs are not dense, and what digits the anchors ask for takes 10 ms to see.
-        return Shapes(self._knowledge.anchors.expressions)
+        return Learning(self._knowledge, self._take)
 
     def feed(self, piece: bytes) -> None:
         """Read one piece; nothing of it is kept but first lines and numbers."""
@@ -129,7 +121,7 @@ class Reading:
         """Read a piece that is full of hits: lines of a shape that is known are only counted."""
         lines = split(piece)
         zeros, times = split_alike(piece.translate(ZEROS))
-        tally = Tally(self._shapes, zeros, times, lines)
+        tally = Tally(self._learning.shapes, zeros, times, lines)
         held = self._held(lines, tally.more)
         if any(search.ordered(self._knowledge.plan(one)) for one in set(held)):
             tally.drop()
@@ -138,7 +130,8 @@ class Reading:
         if tally.counted:
             search.alone()
         more = dict(zip(tally.more, held, strict=True))
-        learned = self._learned(piece, lines, zeros, more, search) if more else []
+        cut = Piece(piece, lines, zeros, self._line)
+        learned = self._learning.learn(cut, more, search) if more else []
         tally.count(lines, self._line)
         if (drawn := tally.drawn(learned, lines, self._line)) is not None:
             self._drawing.take(drawn)
@@ -153,57 +146,6 @@ class Reading:
         at_start = {start: held for start, _, held in self._knowledge.anchors.hits(text)}
         starts = accumulate((len(lines[at]) + 1 for at in more[:-1]), initial=0)
         return [at_start.get(start, 0) for start in starts]
-
-    def _learned(
-        self,
-        piece: bytes,
-        lines: list[bytes],
-        zeros: list[bytes],
-        more: dict[int, int],
-        search: Search,
-    ) -> list[Drawn]:
-        """Search lines of shapes that are not known, and return those that have numbers."""
-        ends = list(accumulate(map(len, lines)))
-        drawn: list[Drawn] = []
-        new: Counter[int] = Counter()
-        telling: set[int] = set()
-        plans = {held: self._knowledge.plan(held) for held in set(more.values())}
-        most = {held: self._learns.get(held, MOST_NEW) for held in plans}
-        shape_of = self._shapes.get
-        for at, held in more.items():
-            line, plan, shape = lines[at], plans[held], shape_of(zeros[at])
-            if shape is QUIET:
-                continue
-            if shape is not None and (same := shape.told(line)) is not None:
-                # A line before it in this piece has told.
-                search.alone()
-                same.again(self._line + at, line)
-                drawn += [(at, same.sort)] if same.sort else []
-                continue
-            counting: tuple[Counting, ...] | None = ()
-            searched = plan.searched and not search.for_nothing(plan, line)
-            if not searched and shape is None and new[held] >= most[held]:
-                # As most lines with addresses: they tell nothing, and no more shapes are learned.
-                new[held] += 1
-                drawn += [(at, (held, plan.searched))] if plan.numbers else []
-                continue
-            if searched:
-                telling.add(held)
-                # Each line before it has an end of one byte.
-                start = ends[at] + at - len(line)
-                stop = start + min(len(line), LINE_CAP)
-                counting, _ = self._take(Place(piece, start, stop, self._line + at), plan, search)
-            if plan.numbers:
-                drawn.append((at, (held, plan.searched)))
-            new[held] += shape is None
-            if new[held] <= most[held]:
-                whole = counting if search.by_shape(plan, line) else None
-                self._shapes.add(held, plan, line, whole)
-        for held, count in new.items():
-            least = LEAST_NEW if held in telling or plans[held].numbers else LEAST_SILENT
-            less = max(most[held] // 2, least)
-            self._learns[held] = less if count > MOST_NEW else MOST_NEW
-        return drawn
 
     def _take(
         self, place: Place, plan: Plan, search: Search

@@ -82,7 +82,7 @@ def test_shapes_or_lines_make_no_difference(
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("diagnostics.rules.tally.MANY", many)
-        patch.setattr("diagnostics.rules.reading.MOST_NEW", new)
+        patch.setattr("diagnostics.rules.learning.MOST_NEW", new)
         by_shape = read(lines, dense=True)
 
     assert read(lines, dense=False) == by_shape
