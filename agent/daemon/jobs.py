@@ -30,6 +30,8 @@ from diagnostics.series.progress import JobProgress
 
 # A piece is a MiB, and a log may take one a second; after a pause no more than these at once.
 MOST_AT_ONCE = 10
+# Each look at a log that grew judges all of its points anew: no more are kept in full than this.
+MOST_POINTS = 4_000
 
 
 class Followed:
@@ -39,7 +41,8 @@ class Followed:
         self.next = start
         self.at = at
         self._job = job
-        self._reading = Reading(known, name)
+        self._reading = Reading(known, name, most_points=MOST_POINTS)
+        self._seen: LogSeen | None = None
         self._blocks: deque[bytes] = deque()
         self._pieces = pieces(self._new())
 
@@ -49,6 +52,8 @@ class Followed:
 
     def take(self, text: str) -> Iterator[None]:
         """Read what is new, and give others a turn after each part."""
+        if text:
+            self._seen = None
         self._blocks.extend(sliced(text.encode("utf-8", "surrogatepass")))
         for piece in self._pieces:
             if not piece and not self._blocks:
@@ -57,8 +62,10 @@ class Followed:
             yield
 
     def seen(self) -> LogSeen:
-        """Return what it said so far."""
-        return msgspec.structs.replace(self._reading.now(), job=self._job)
+        """Return what it said so far: the same as before where nothing came."""
+        if self._seen is None:
+            self._seen = msgspec.structs.replace(self._reading.now(), job=self._job)
+        return self._seen
 
 
 class Logs:

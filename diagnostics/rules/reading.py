@@ -15,7 +15,7 @@ from diagnostics.rules.seen import LogSeen
 from diagnostics.rules.tally import Tally
 from diagnostics.rules.text import Text, line_ends, repeats, split, split_alike, text_of
 from diagnostics.rules.when import ended
-from diagnostics.series.curve import Drawing
+from diagnostics.series.curve import MOST_POINTS, Drawing
 from diagnostics.series.forms.number import ZEROS
 from diagnostics.series.waiting import LONGEST, Lines, Sort
 
@@ -39,7 +39,14 @@ NEW = 0.6
 class Reading:
     r"""One log being read: feed it pieces that end with `\n`, then take what was seen."""
 
-    def __init__(self, knowledge: Knowledge, name: str, *, first_line: int = 1) -> None:
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        name: str,
+        *,
+        first_line: int = 1,
+        most_points: int = MOST_POINTS,
+    ) -> None:
         self._knowledge = knowledge
         self._name = name
         self._first_line = first_line
@@ -51,7 +58,7 @@ class Reading:
         self._search: Search | None = None
         self._texts: dict[Text, tuple[Counting, ...]] = {}
         self._kinds: dict[tuple[str | None, bytes], tuple[Counting, ...]] = {}
-        self._drawing = Drawing()
+        self._drawing = Drawing(most_points)
 
     @cached_property
     def _learning(self) -> Learning:

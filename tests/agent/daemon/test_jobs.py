@@ -104,6 +104,23 @@ async def test_a_log_is_read_on_where_it_ended() -> None:
     )
 
 
+async def test_of_a_long_log_the_newest_steps_are_kept_in_full() -> None:
+    """Each look judges them anew; where nothing came since, what was seen is the same object."""
+    node, logs = Writing(), Logs()
+    node.text = "".join(LINE.format(n) for n in range(1, 10_001))
+    (log,) = (await followed(logs, node)).logs
+    (again,) = (await followed(logs, node)).logs
+    node.text, node.at = node.text + LINE.format(10_001), 110.0
+    (grown,) = (await followed(logs, node)).logs
+    steps = [point.step for point in log.curve.points]
+    assert (True, list(range(6_001, 10_001)), True, 10_001) == (
+        log is again,
+        steps[-4_000:],
+        len(steps) < 8_001,
+        grown.curve.points[-1].step,
+    )
+
+
 async def test_a_log_takes_no_more_than_a_mebibyte_a_second() -> None:
     """Of 40 MiB that came in 4 s, four are read now."""
     node, logs = Writing(), Logs()
