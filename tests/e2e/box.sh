@@ -18,9 +18,11 @@ while [ "$way" != / ]; do
     [ -d "$root$way" ] && chmod a+rx "$root$way"
     way=$(dirname "$way")
 done
-# A copy, as a package would install it: the checkout may lie below /tmp, which the box has anew.
+# As a package would install it: the checkout may lie below /tmp, which the box has anew. Laid over
+# the environment, which is a gigabyte where PyTorch is in it, and not copied.
 rm -rf "$root/opt/gpudiag" "$root"/var/lib/gpudiag* "$root/run/gpudiag"
-cp -a "$prefix" "$root/opt/gpudiag"
+mkdir -p "$folder/over/installed" "$folder/over/installing" "$root/opt/gpudiag"
+mount -t overlay overlay -o "lowerdir=$prefix,upperdir=$folder/over/installed,workdir=$folder/over/installing" "$root/opt/gpudiag"
 for site in "$root"/opt/gpudiag/lib/python3*/site-packages; do
     rm -f "$site"/*gpudiag*.pth
     for package in agent aggregator collectors diagnostics remediations; do

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.serial, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
 NODE = "gpu-051"
-SPEED = 20
+SPEED = 40
 # A walk's period, and what two slow cores add: a walk, a request, and looking each 50 ms.
 SLACK_S = 5.0
 

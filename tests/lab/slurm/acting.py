@@ -112,20 +112,25 @@ class Acted:
             name=self.name, states=frozenset(said.states), reason=said.reason, owner=said.by
         )
 
-    def walks(self, recording: str, times: int = 3, **standing: Any) -> None:
-        """Let it have walked so often over what is recorded, a minute apart."""
+    def walks(
+        self, recording: str, times: int = 3, *, apart_s: float = 60.0, **standing: Any
+    ) -> None:
+        """Let it have walked so often over what is recorded, so far apart."""
         document, _ = seen(recording)
         document = msgspec.structs.replace(document, node=self.name, boot_id=self.boot_id)
         given = {"slurm": self.slurm()} | standing
         stands = msgspec.structs.replace(FREE, **given)
         for _ in range(times):
-            self.clock.ahead += 60.0
+            self.clock.ahead += apart_s
             ended = self.clock.monotonic()
             walk = Walk(document=document, ended=ended, ages_s={}, standing=stands)
             self.service.walked(walk)
 
     def round(
-        self, recording: str | None = None, dies: Callable[[], bool] = lambda: False
+        self,
+        recording: str | None = None,
+        dies: Callable[[], bool] = lambda: False,
+        apart_s: float = 60.0,
     ) -> Ended | None:
         """Have the service decide and act once; while it acts, the node is walked over.
 
@@ -135,7 +140,9 @@ class Acted:
         async def walking() -> None:
             while True:
                 await asyncio.sleep(0.2)
-                await asyncio.to_thread(self.walks, recording or "h100-idle", 1)
+                await asyncio.to_thread(
+                    self.walks, recording or "h100-idle", 1, apart_s=apart_s
+                )
 
         async def whole() -> Ended | None:
             async with asyncio.TaskGroup() as group:

@@ -162,7 +162,8 @@ def test_what_does_not_pass_stays_out(start: Start, served: Served, cluster: Clu
     node.reboots()
     until("the node", lambda: cluster.states()[NODE] == "drained")
     node.walks(ILL)
-    node.round(ILL)
+    # Until the deadline of two hours.
+    node.round(ILL, apart_s=600.0)
     node.walks(ILL)
     again = node.round(ILL)
     last = node.actions(served.token("viewer"))[-1]

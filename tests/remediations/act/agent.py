@@ -1,6 +1,6 @@
 """Stands for the agent in a process of its own, which can be killed: executes, or recovers.
 
-    python -m tests.remediations.act.agent SOCKET FOLDER execute|recover|recover-once
+    python -m tests.remediations.act.agent SOCKET FOLDER execute|recover|recover-once [SPEED]
 
 It stops for ever where the folder says so (`stop-saving`, `stop-leased`, `stop-begun`,
 `stop-checking`, `stop-told`), and says on standard output where it is and how it ended.
@@ -21,6 +21,7 @@ from remediations.plan.actions import Action, Remedy, Step
 from remediations.plan.catalog import REMEDIES
 
 BOOT = boot_id()
+SPEED = 20.0
 DRAIN = REMEDIES["slurm.drain"]
 
 
@@ -94,8 +95,8 @@ class World:
         return await self._stage.says("ill")
 
 
-def means(socket: str, folder: Path, **other: object) -> Means:
-    """Return them; a second of a check is a hundredth here."""
+def means(socket: str, folder: Path, speed: float = SPEED, **other: object) -> Means:
+    """Return them; their clock is *speed* times as fast."""
     world = World(Stage(folder))
     given = {
         "actor": ActorHand(socket),
@@ -103,15 +104,15 @@ def means(socket: str, folder: Path, **other: object) -> Means:
         "audit": world,
         "save": world.save,
         "check": world.check,
-        "sleep": lambda seconds: asyncio.sleep(seconds / 20),
-        "now": lambda: time.monotonic() * 20,
+        "sleep": lambda seconds: asyncio.sleep(seconds / speed),
+        "now": lambda: time.monotonic() * speed,
     }
     return Means(**(given | other))  # type: ignore[arg-type] # by name
 
 
 async def main() -> None:
-    socket, folder, what = sys.argv[1:4]
-    by = means(socket, Path(folder))
+    socket, folder, what, *faster = sys.argv[1:]
+    by = means(socket, Path(folder), *map(float, faster))
     began = by.now()
     if what == "execute":
         ended = await execute(ACTION, DRAIN, BOOT, by)
