@@ -67,8 +67,8 @@ chosen = $(if $(ARGS),|| [ $$? -eq 5 ])
 
 .PHONY: test
 test: tools ## all tests (TOOLS=install: with the real tools, as root)
-	@echo "test: two workers"
-	@$(PYTEST) -n 2 --dist loadgroup -m 'not serial' $(ARGS) $(chosen)
+	@echo "test: three workers"
+	@$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m 'not serial' $(ARGS) $(chosen)
 	@echo "test: one at a time"
 	@$(PYTEST) -m serial $(ARGS) $(chosen)
 

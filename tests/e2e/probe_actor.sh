@@ -15,6 +15,8 @@ begin() {
 boot=none
 ls /run/gpudiag >before_install
 begin slurm.resume >not_there
+# A running agent finishes what it finds open, which is what is looked at here.
+systemctl stop gpudiag-agent
 systemctl enable -q --now $unit.socket $unit.service
 ask gpudiag state >state.json
 # A container has a boot id laid over the kernel's, which a unit with a view of its own does not see.

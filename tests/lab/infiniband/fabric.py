@@ -105,15 +105,24 @@ class Fabric:
     def limit(self, host: str, what: str, value: int) -> None:
         """Let a node's link be no better: *what* is `width` or `espeed`, as `ibportstate` has them.
 
-        ibsim takes the best that both ends allow when the second end is set, so that both are.
+        ibsim takes the best that both ends allow when the second end is set, so that both are. A
+        request that comes too late on slow cores is lost: both are asked until the link differs.
         """
+        before = self.link(host)
         said = self.tool("manager", "ibnetdiscover")
         switch = re.search(r'"leaf" base port 0 lid (\d+)', said)
         port = re.search(rf'^\[(\d+)\].*# "{host}" lid', said, re.MULTILINE)
         assert switch is not None
         assert port is not None
-        for lid, number in ((str(self.lid(host)), "1"), (switch[1], port[1])):
-            self.tool("manager", "ibportstate", lid, number, what, str(value))
+        ends = ((str(self.lid(host)), "1"), (switch[1], port[1]))
+
+        def limited() -> bool:
+            for lid, number in ends:
+                self.tool("manager", "ibportstate", lid, number, what, str(value))
+            now = self.link(host)
+            return all(now) and now != before
+
+        until(f"{host} {what} {value}", limited)
 
     def link(self, host: str) -> tuple[str, str]:
         """Return width and speed of a lane that a node's port has now, as `ibportstate` reads."""

@@ -140,9 +140,7 @@ class Acted:
         async def walking() -> None:
             while True:
                 await asyncio.sleep(0.2)
-                await asyncio.to_thread(
-                    self.walks, recording or "h100-idle", 1, apart_s=apart_s
-                )
+                await asyncio.to_thread(self.walks, recording or "h100-idle", 1, apart_s=apart_s)
 
         async def whole() -> Ended | None:
             async with asyncio.TaskGroup() as group:
