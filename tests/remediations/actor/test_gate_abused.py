@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from remediations.act.hand import Done
-from remediations.actor import serve
+from remediations.actor import abandoned, serve
 from remediations.actor.clock import boot_id
 from tests.remediations.actor.test_gate import begun, why
 from tests.remediations.actors import Started, wanted
@@ -95,6 +95,18 @@ def test_what_nobody_finishes_is_handed_over(start_actor: Start, hours: float) -
         told["open"],
         [(one["outcome"], one["touched"]) for one in told["history"]],
     )
+
+
+def test_a_look_for_what_is_abandoned_holds_up_no_step(start_actor: Start) -> None:
+    """While nothing is, it takes no lock: a step that came meanwhile would be refused."""
+    actor = start_actor("slurm.drain")
+    begun(actor)
+    actor.kill()
+    lock = actor.state / "act.lock"
+    lock.unlink(missing_ok=True)
+    abandoned.hand_over(actor.state, None)
+
+    assert (False, True) == (lock.exists(), '"kind":"begin"' in actor.journal()[0])
 
 
 def state(actor: Started) -> dict[str, Any]:
