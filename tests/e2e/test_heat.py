@@ -8,7 +8,6 @@ import pytest
 from tests.e2e.heated import GPU, SOAK, Heated, until
 
 pytestmark = [
-    pytest.mark.serial,
     pytest.mark.root,
     pytest.mark.tool("ipmi_sim", "ipmitool", "cc"),
     pytest.mark.timeout(400),

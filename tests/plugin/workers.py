@@ -10,16 +10,21 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FIRST = (
     "lab/torch/test_live.py",
+    "e2e/test_heat.py",
     "test_nodes.py",
     "test_ablation.py",
     "remediations/plan/test_rehearsed.py",
     "agent/daemon/test_cluster.py",
     "agent/cli/test_record.py",
     "lab/ipmi/test_odd_bmc.py",
+    "remediations/act/test_execute.py",
     "aggregator/test_privacy.py",
     "test_mixing.py",
+    "lab/ipmi/test_walk.py",
+    "remediations/act/test_fleet_killed.py",
     "lab/torch/test_straggler.py",
     "agent/cli/test_fleet.py",
+    "remediations/act/test_killed_often.py",
     "test_packaging.py",
 )
 RANKS = {ROOT / "tests" / name: rank for rank, name in enumerate(FIRST)}

@@ -179,7 +179,6 @@ def test_silent_midway(
     assert took < 5.0
 
 
-@pytest.mark.serial
 @pytest.mark.usefixtures("kept")
 async def test_silent_midway_of_a_walk(tmp_path: Path) -> None:
     """What was read before the silence stands; what was not is unknown, and no fault."""

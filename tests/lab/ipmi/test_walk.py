@@ -112,7 +112,6 @@ async def test_a_wrong_password(bmc: Bmc) -> None:
     assert expected == told(await judged(tool, *expected))
 
 
-@pytest.mark.serial
 async def test_a_silent_bmc(bmc: Bmc) -> None:
     """A BMC that is silent for 20 s costs the walk 10 s once, whatever else is asked of it."""
     bmc.stop()

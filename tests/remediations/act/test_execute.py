@@ -14,7 +14,7 @@ import pytest
 from remediations.act.hand import Done
 from tests.remediations.actors import Started
 
-pytestmark = [pytest.mark.root, pytest.mark.serial]
+pytestmark = pytest.mark.root
 Start = Callable[..., Started]
 AGENT = "tests.remediations.act.agent"
 # So many times as fast ten minutes are six seconds: enough for two steps on slow cores.

@@ -23,7 +23,7 @@ from tests.e2e.aggregators import Served
 from tests.remediations.act.agent import ACTION, BOOT, DRAIN
 from tests.remediations.actors import Started
 
-pytestmark = [pytest.mark.root, pytest.mark.serial]
+pytestmark = pytest.mark.root
 Start = Callable[..., Started]
 NODE = "gpu-001"
 

@@ -17,7 +17,7 @@ import pytest
 from remediations.act.hand import Done
 from tests.remediations.actors import Started
 
-pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.root, pytest.mark.timeout(1800)]
 Start = Callable[..., Started]
 KILLS = int(os.environ.get("GPUDIAG_KILLS", "5"))
 AGENT = "tests.remediations.act.agent"

@@ -23,7 +23,7 @@ from tests.remediations.act.kube_api import NODE, TOKEN, Kube, served
 from tests.remediations.actors import Started
 from tests.remediations.plan.sick import sick
 
-pytestmark = [pytest.mark.root, pytest.mark.serial]
+pytestmark = pytest.mark.root
 Start = Callable[..., Started]
 REMEDY = REMEDIES["kubernetes.cordon"]
 
