@@ -50,5 +50,5 @@ ln -s "../$unit" ../probe.service "$units/multi-user.target.wants/"
 ln -s ../gpudiag-reader.socket "$units/sockets.target.wants/"
 cp "$folder/probe" "$folder/share/probe"
 # The clock is read in a box as on a node: what keeps it from being set is a capability.
-exec systemd-nspawn -q --system-call-filter="adjtimex clock_adjtime" --register=no --keep-unit -D "$root" --machine=gpudiag-box --private-network \
+exec systemd-nspawn -q --system-call-filter="adjtimex clock_adjtime" --register=no --keep-unit -D "$root" --machine="gpudiag-box-$$" --private-network \
     --bind="$folder/share:/share" --console=pipe --boot systemd.unit=multi-user.target </dev/null

@@ -14,7 +14,11 @@ until_status 'walk 1 took'
 show started
 /opt/gpudiag/bin/python -I -m agent status --json >status.json 2>status.err
 systemctl reload $unit && echo reloaded >reload
-show after_reload
+# Reload ends when HUP was sent; what the agent says of it stands until its next walk.
+for _ in $(seq 300); do
+    show after_reload
+    grep -q 'settings read' after_reload && break
+done
 pid=$(main)
 kill -STOP "$pid"
 for _ in $(seq 400); do

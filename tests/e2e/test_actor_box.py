@@ -1,14 +1,12 @@
 """The actor's units in a whole systemd of their own, under the sandbox that they ship with."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.test_agent_box import shown
+from tests.e2e.boxes import shown
 
 pytestmark = [
     pytest.mark.root,
@@ -16,27 +14,6 @@ pytestmark = [
     pytest.mark.tool("systemd-nspawn", "unshare"),
     pytest.mark.timeout(240),
 ]
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Boot the box, and return the folder of what was seen in it."""
-    folder = tmp_path_factory.mktemp("box")
-    (folder / "probe").write_text((HERE / "probe_actor.sh").read_text())
-    (folder / "share").mkdir()
-    (folder / "share" / "asking.py").write_text((HERE / "asking.py").read_text())
-    argv: list[str | Path] = ["sh", HERE / "box.sh", folder, sys.executable, HERE.parents[1]]
-    done = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", *argv],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert (folder / "share" / "journal").exists(), done
-    return folder / "share"
 
 
 def told(box: Path, name: str) -> dict[str, Any]:

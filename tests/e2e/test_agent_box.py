@@ -1,12 +1,12 @@
 """The units in a whole systemd of their own: started, reloaded, killed by the watchdog, stopped."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.e2e.boxes import shown
 
 pytestmark = [
     pytest.mark.root,
@@ -14,29 +14,6 @@ pytestmark = [
     pytest.mark.tool("systemd-nspawn", "unshare"),
     pytest.mark.timeout(240),
 ]
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Boot the box, and return the folder of what was seen in it."""
-    folder = tmp_path_factory.mktemp("box")
-    (folder / "probe").write_text((HERE / "probe.sh").read_text())
-    argv: list[str | Path] = ["sh", HERE / "box.sh", folder, sys.executable, HERE.parents[1]]
-    done = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", *argv],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert (folder / "share" / "journal").exists(), done
-    return folder / "share"
-
-
-def shown(path: Path) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in path.read_text().splitlines())
 
 
 def status(path: Path) -> dict[str, Any]:

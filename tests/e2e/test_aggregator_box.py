@@ -1,13 +1,11 @@
 """The aggregator's unit in a whole systemd of its own, and a node that joins by one file."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_agent_box import shown
+from tests.e2e.boxes import shown
 
 pytestmark = [
     pytest.mark.root,
@@ -15,25 +13,6 @@ pytestmark = [
     pytest.mark.tool("systemd-nspawn", "unshare"),
     pytest.mark.timeout(240),
 ]
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Boot the box, and return the folder of what was seen in it."""
-    folder = tmp_path_factory.mktemp("box")
-    (folder / "probe").write_text((HERE / "probe_aggregator.sh").read_text())
-    argv: list[str | Path] = ["sh", HERE / "box.sh", folder, sys.executable, HERE.parents[1]]
-    done = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", *argv, "gpudiag-aggregator.service"],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert (folder / "share" / "journal").exists(), done
-    return folder / "share"
 
 
 def test_it_starts(box: Path) -> None:
