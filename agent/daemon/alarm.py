@@ -10,9 +10,11 @@ import msgspec
 
 from collectors.catalog import Collect, Source
 from collectors.facts.observation import Missing, Observation
+from collectors.facts.processes import ProcessTable
 from collectors.gpu import health, nvml
 from collectors.gpu.health import GpuHealth
 from collectors.gpu.nvml import GpuSnapshot
+from collectors.host import processes
 from collectors.network import devlink, fec, fec_errors
 from collectors.network.counters import Counting, PortCounters
 from collectors.network.links import LinkHistory, Watching
@@ -36,6 +38,7 @@ class Alarm:
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
         """Return *sources* with those of links, counters and GPUs as ones that remember."""
         going_on: dict[type[Observation], Collect] = {
+            ProcessTable: processes.Listing().collect,
             GpuSnapshot: nvml.Looking().collect,
             GpuHealth: health.Looking().collect,
             LinkHistory: self._watching.collect,

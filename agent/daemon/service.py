@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -172,6 +173,10 @@ class Service:
     def _finished(self, walk: Walk) -> None:
         """Take a finished walk: remember, tell, and only then say that we live."""
         now = self._standing
+        if now.walk is None:
+            # What is there by now came to stay: the collector does not look through it any more.
+            gc.collect()
+            gc.freeze()
         now.walk = kept = self._parts.keeping.walked(walk)
         self._acting.walked(kept)
         newest = self._sampler.newest

@@ -98,9 +98,7 @@ class Connection:
         except (FileNotFoundError, ConnectionRefusedError):
             raise Unreachable("no reader is running") from None
         try:
-            greeting = json.loads(await reader.readline() or b"{}")
-            if "ok" not in greeting:
-                raise Unreachable(str(greeting.get("detail", "the reader closed at once"))[:200])
+            _welcome(await reader.readline())
         except BaseException:
             # Whoever is cancelled or times out here never learns of the connection.
             writer.close()
@@ -120,3 +118,10 @@ class Connection:
         """Wait until the socket is closed."""
         with contextlib.suppress(OSError):
             await self.writer.wait_closed()
+
+
+def _welcome(line: bytes) -> None:
+    """Raise Unreachable where the unit's first line is no greeting."""
+    greeting = json.loads(line or b"{}")
+    if "ok" not in greeting:
+        raise Unreachable(str(greeting.get("detail", "the reader closed at once"))[:200])

@@ -12,22 +12,43 @@ from collectors.node.protocol import Node
 STATE, PARENT, FLAGS, USER, SYSTEM, START, PROCESSOR = 0, 1, 6, 11, 12, 19, 36
 KTHREAD = 0x00200000
 TICKS_S = 100.0
-UPTIME = "/proc/uptime"
+STATS, UPTIME = "/proc/[0-9]*/stat", "/proc/uptime"
+
+
+class Listing:
+    """Processes listed again and again: one that did nothing is as it was, and is not read anew."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, Process]] = {}
+
+    async def collect(self, node: Node, wanted: Wanted) -> ProcessTable | Missing:
+        """Read the stat file of every process in one question."""
+        del wanted
+        seen = await node.files(STATS, UPTIME, cap=4096)
+        if isinstance(seen, Missing):
+            return seen
+        uptime = re.match(r"\d+\.\d+", seen.get(UPTIME) or "")
+        texts = ((path, text) for path, text in seen.texts.items() if path != UPTIME)
+        read = {path: one for path, text in texts if (one := self._read(path, text)) is not None}
+        self._known = read
+        # Thousands of texts: they are put in order by the number that each holds.
+        found = sorted((one for _, one in read.values()), key=lambda process: process.pid)
+        if uptime is None or not found:
+            detail = "/proc holds no processes"
+            return Missing(what="ProcessTable", cause=Cause.GARBLED, detail=detail)
+        return ProcessTable(processes=tuple(found), uptime_s=float(uptime[0]))
+
+    def _read(self, path: str, text: str) -> tuple[str, Process] | None:
+        known = self._known.get(path)
+        if known is not None and known[0] == text:
+            return known
+        process = parse(text)
+        return None if process is None else (text, process)
 
 
 async def collect(node: Node, wanted: Wanted) -> ProcessTable | Missing:
     """Read the stat file of every process in one question."""
-    del wanted
-    seen = await node.files("/proc/[0-9]*/stat", UPTIME, cap=4096)
-    if isinstance(seen, Missing):
-        return seen
-    uptime = re.match(r"\d+\.\d+", seen.get(UPTIME) or "")
-    # Thousands of texts: they are put in order by the number that each holds.
-    found = [p for path, text in seen.texts.items() if path != UPTIME and (p := parse(text))]
-    processes = tuple(sorted(found, key=lambda process: process.pid))
-    if uptime is None or not processes:
-        return Missing(what="ProcessTable", cause=Cause.GARBLED, detail="/proc holds no processes")
-    return ProcessTable(processes=processes, uptime_s=float(uptime[0]))
+    return await Listing().collect(node, wanted)
 
 
 def parse(text: str) -> Process | None:

@@ -70,7 +70,7 @@ def reading(handle: Any, watch: Watch, lasting: Lasting, *, brief: bool) -> call
     _fields(gpu)
     _links(gpu)
     if not brief:
-        _slow(gpu)
+        lasting.stand(gpu, _slow)
         lasting.add(gpu)
     return gpu
 

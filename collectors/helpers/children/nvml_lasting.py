@@ -1,4 +1,4 @@
-"""What a GPU is and can, which lasts as long as its driver: asked every 10 min, not every 10 s.
+"""What a GPU is and can lasts as long as its driver: it is asked every 10 min, not every 10 s.
 
 A call that costs a microsecond on one driver waits for the GPU's firmware on another.
 """
@@ -11,6 +11,8 @@ import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 from collectors.helpers.children import nvml_calls as calls
 
 LASTS_S = 600.0
+# What a person or a fault changes at any time, but not from moment to moment: every third look.
+STANDS_S = 25.0
 # nvml.h: unknown to this driver or product, for as long as it is loaded. Other codes pass.
 LASTING_CODES = frozenset({2, calls.NOT_SUPPORTED, *calls.TOO_OLD})
 
@@ -56,10 +58,23 @@ class Lasting:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._told: dict[str, tuple[float, calls.Gpu, list[int | None]]] = {}
+        self._stands: dict[str, tuple[float, calls.Gpu]] = {}
 
     def forget(self) -> None:
         """Ask everything anew: NVML was closed, or it is another time."""
         self._told.clear()
+        self._stands.clear()
+
+    def stand(self, gpu: calls.Gpu, ask: Callable[[calls.Gpu], None]) -> None:
+        """Add to what *gpu* said what *ask* asks of it, at most every STANDS_S."""
+        at = gpu.said.get("pci", "")
+        since, told = self._stands.get(at, (0.0, None))
+        if told is None or self._clock() - since >= STANDS_S:
+            told = calls.Gpu(gpu.handle)
+            ask(told)
+            if at and set(told.failed.values()) <= LASTING_CODES:
+                self._stands[at] = self._clock(), told
+        gpu.take(told)
 
     def add(self, gpu: calls.Gpu) -> None:
         """Add to what *gpu* said what lasts of it."""

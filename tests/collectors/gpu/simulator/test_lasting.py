@@ -1,5 +1,6 @@
 """What lasts of a GPU is asked every 10 min; the snapshot between is the same, for fewer calls."""
 
+import time
 from collections import Counter
 from typing import Any
 
@@ -89,6 +90,26 @@ def test_it_is_asked_again_after_ten_minutes_and_when_nvml_was_closed(
     asked.append(calls(simulator, one.nvml_health)[1][VBIOS])
 
     assert [8, 0, 8, 0, 8] == asked
+
+
+def test_what_stands_is_asked_at_every_third_look(simulated: Simulated) -> None:
+    """Remapped rows are seen within 30 s; counters of errors are read at each look."""
+    rows, errors = "nvmlDeviceGetRemappedRows", "nvmlDeviceGetTotalEccErrors"
+    remapped = "[[step]]\nat_s = 600\n[step.gpu.2.remap]\npending = true\n"
+    simulator, clock = simulated(f"{B200}{remapped}"), Clock()
+    one = session(clock)
+    made, pending = [], []
+    for seconds in (0.0, 10.0, 20.0, 30.0, 40.0):
+        clock.now = seconds
+        answer, asked = calls(simulator, one.nvml_health)
+        made.append((asked[rows], asked[errors]))
+        pending.append(answer["gpus"][2]["remap"]["pending"])
+        simulator.origin_s = time.monotonic() - 600.0
+
+    assert (
+        [(8, 32), (0, 32), (0, 32), (8, 32), (0, 32)],
+        [False, False, False, True, True],
+    ) == (made, pending)
 
 
 def test_what_failed_for_once_is_asked_again(simulated: Simulated) -> None:
