@@ -95,7 +95,7 @@ def test_it_is_asked_again_after_ten_minutes_and_when_nvml_was_closed(
 def test_what_stands_is_asked_at_every_third_look(simulated: Simulated) -> None:
     """Remapped rows are seen within 30 s; counters of errors are read at each look."""
     rows, errors = "nvmlDeviceGetRemappedRows", "nvmlDeviceGetTotalEccErrors"
-    remapped = "[[step]]\nat_s = 600\n[step.gpu.2.remap]\npending = true\n"
+    remapped = "[[step]]\nat_s = 600\n[step.gpu.2.remap]\npending = 1\n"
     simulator, clock = simulated(f"{B200}{remapped}"), Clock()
     one = session(clock)
     made, pending = [], []
