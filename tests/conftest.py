@@ -5,5 +5,4 @@ pytest_plugins = [
     "tests.plugin.loop",
     "tests.plugin.needs",
     "tests.plugin.properties",
-    "tests.plugin.workers",
 ]

@@ -22,6 +22,10 @@ def gpudiag(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
 
 
+def alive(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
 def test_it_is_ready_walks_and_ends_with_nothing_left(tmp_path: Path) -> None:
     """READY, a walk with WATCHDOG after it, an answer, STOPPING, status 0, no socket, no child."""
     with agent(tmp_path) as one:
@@ -32,7 +36,8 @@ def test_it_is_ready_walks_and_ends_with_nothing_left(tmp_path: Path) -> None:
         children = one.children()
         code, took = one.end()
         stopping = one.told("STOPPING=1")
-    alive = [pid for pid in children if Path(f"/proc/{pid}").exists()]
+    # What was killed with the agent is init's to reap, which takes its time on slow cores.
+    until(lambda: not alive(children), "its children are gone")
 
     assert (True, 1, True, True, 0, True, "STOPPING=1", False, []) == (
         "walk 1 took" in walked,
@@ -43,7 +48,7 @@ def test_it_is_ready_walks_and_ends_with_nothing_left(tmp_path: Path) -> None:
         took < 5.0,
         stopping,
         Path(one.socket).exists(),
-        alive,
+        alive(children),
     )
 
 

@@ -44,15 +44,16 @@ class Clock:
 
     def __init__(self) -> None:
         self.ahead = 0.0
+        self.speed = SPEED
 
     def monotonic(self) -> float:
-        return time.monotonic() * SPEED + self.ahead
+        return time.monotonic() * self.speed + self.ahead
 
     def now(self) -> float:
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds / SPEED)
+        await asyncio.sleep(seconds / self.speed)
 
 
 class Acted:

@@ -76,9 +76,9 @@ def start(
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Job]]:
-    """Start a job of each kind, and end all of them after the last test."""
+    """Start a job of each kind, and end all of them after the last test that looks at them."""
     folder = tmp_path_factory.mktemp("torch")
     started = {mode: Job(mode, folder) for mode in MODES}
     try:
