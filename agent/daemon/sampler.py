@@ -24,8 +24,8 @@ from collectors.node.protocol import Node
 # Before the driver is asked, the kernel log may be this old.
 TOLD_S = 2.0
 STALE_AFTER = 2.0
-# Looks are begun once in so long.
-EACH_S = 1.0
+# Looks are begun once in so long; all periods are multiples of it.
+EACH_S = 2.0
 SLOWEST_S = 300.0
 # Causes that repeat for as long as the source is broken; the others are answers.
 FAILING = frozenset({Cause.TIMEOUT, Cause.CRASHED, Cause.GARBLED})
@@ -109,15 +109,15 @@ class Sampler:
         self._primed.set()
 
     async def _keep(self, track: Track) -> None:
-        due = self._second(self._began + track.source.period_s * self._phase(track))
+        due = self._next(self._began + track.source.period_s * self._phase(track))
         await self.look(track, within_s=track.source.period_s)
         while True:
             await self._node.sleep(max(due - self._node.monotonic(), 0.0))
             await self.look(track, within_s=track.source.period_s / 2)
-            due = self._second(max(due + track.pause_s, self._node.monotonic()))
+            due = self._next(max(due + track.pause_s, self._node.monotonic()))
 
-    def _second(self, at: float) -> float:
-        """Return the next whole second of this sampler: to wake costs more than to go on."""
+    def _next(self, at: float) -> float:
+        """Return when looks are begun next: to wake costs more than to go on."""
         return self._began + math.ceil(round(at - self._began, 3) / EACH_S) * EACH_S
 
     def _phase(self, track: Track) -> float:

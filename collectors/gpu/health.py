@@ -128,7 +128,10 @@ class Looking:
     ) -> GpuHealth | Missing:
         """Read all; the first time what changes before; not from a driver that hung just before."""
         before, self._before = self._before, None
-        asked = await driver(node, wanted, log)
+        known = isinstance(use, GpuSnapshot)
+        if known and not use.loaded:
+            return GpuHealth(loaded=False)
+        asked = await driver(node, wanted, log, loaded=known)
         if asked is None:
             return GpuHealth(loaded=False)
         if isinstance(asked, Missing):
