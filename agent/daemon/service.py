@@ -29,6 +29,7 @@ from agent.daemon.walker import Walk, Walker
 from aggregator.wire import Receipt
 from collectors.catalog import Source
 from collectors.facts.observation import Missing, Observation
+from collectors.helpers.children import heap
 from remediations.act import hand
 
 END_S = 4.0
@@ -88,6 +89,7 @@ class Service:
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reloading.asked.set)
         self._parts.log.info("started", product=BUILD, pid=os.getpid())
+        heap.keep_little()
         await self._begin()
         try:
             async with asyncio.TaskGroup() as group:
@@ -174,9 +176,7 @@ class Service:
         """Take a finished walk: remember, tell, and only then say that we live."""
         now = self._standing
         if now.walk is None:
-            # What is there by now came to stay: the collector does not look through it any more.
-            gc.collect()
-            gc.freeze()
+            _settled()
         now.walk = kept = self._parts.keeping.walked(walk)
         self._acting.walked(kept)
         newest = self._sampler.newest
@@ -190,3 +190,10 @@ class Service:
             f"{document.verdict}, {len(document.incidents)} incidents, "
             f"walk {self._parts.keeping.state.sequence} took {document.seconds or 0.0:.1f} s"
         )
+
+
+def _settled() -> None:
+    """Keep what is there by now out of the collector's sight: it came to stay."""
+    gc.collect()
+    gc.freeze()
+    heap.trim()

@@ -6,7 +6,6 @@ helper started as a program of its own costs 8 MiB, a forked one about 2. The dr
 another byte asks for, gets its threads and the driver's library after it was forked, never before.
 """
 
-import ctypes
 import gc
 import json
 import os
@@ -15,12 +14,7 @@ import socket
 import sys
 from typing import BinaryIO, cast
 
-from collectors.helpers.children import interfaces, loop, reader, tools
-
-# mallopt(3): by itself the C library raises this bound to the largest piece that was ever freed, up
-# to 32 MiB, and keeps below it what a helper needed for one long answer.
-MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
-KEPT_BYTES = 64 << 10
+from collectors.helpers.children import heap, interfaces, loop, reader, tools
 
 DRIVER = b"d"
 
@@ -35,7 +29,7 @@ def main() -> int:
     tools.given = json.loads(sys.argv[1]) if sys.argv[1:] else {}
     # Ended helpers are nobody's to wait for here; who asked for one watches it by a pidfd.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    _give_back()
+    heap.keep_little()
     # The collector would write into every page that is shared.
     gc.freeze()
     with socket.socket(fileno=0) as control:
@@ -47,13 +41,6 @@ def main() -> int:
                 _answer(control, handles[0], driver=asked == DRIVER)
             os.close(handles[0])
             control.sendall(b"%d\n" % pid)
-
-
-def _give_back() -> None:
-    """Have every helper give memory back that it does not need any more."""
-    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
-        mallopt(MMAP_THRESHOLD, KEPT_BYTES)
-        mallopt(TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def _answer(control: socket.socket, handle: int, *, driver: bool) -> None:
