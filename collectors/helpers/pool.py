@@ -23,18 +23,25 @@ class Pool:
     def __init__(self, start: Open) -> None:
         self._start = start
         self._idle: list[tuple[Link, float]] = []
-        self._busy: list[Link] = []
+        self._busy: list[tuple[Link, float]] = []
         self._waiters: deque[asyncio.Future[Link | None]] = deque()
 
     async def take(self) -> Link:
-        """Return a helper that waits, one that comes back at once, or a new one."""
-        link = self._waiting()
-        self._busy = [one for one in self._busy if not one.gone]
-        if link is None and self._busy:
+        """Return one that comes back at once, a helper that waits, or a new one.
+
+        Whoever finds one at work waits for it: a second one that waits is wanted by what hangs
+        alone, and ends where nothing does.
+        """
+        now = asyncio.get_running_loop().time()
+        self._busy = [(one, since) for one, since in self._busy if not one.gone]
+        link = None
+        if any(now - since < PATIENCE_S for _, since in self._busy):
             link = await self._returned()
+        if link is None:
+            link = self._waiting()
         if link is None or link.gone:
             link = await self._start()
-        self._busy.append(link)
+        self._busy.append((link, asyncio.get_running_loop().time()))
         return link
 
     def _waiting(self) -> Link | None:
@@ -62,7 +69,7 @@ class Pool:
 
     def put(self, link: Link) -> None:
         """Take back one that has answered."""
-        self._busy = [one for one in self._busy if one is not link]
+        self._busy = [(one, since) for one, since in self._busy if one is not link]
         self._rest(link)
 
     def _rest(self, link: Link) -> None:

@@ -90,6 +90,30 @@ async def test_a_second_one_that_is_not_wanted_is_ended(
     assert ([first.pid], True) == (pool.pids(), second.gone)
 
 
+async def test_two_that_ask_at_once_do_not_keep_a_second_one(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits below the other for ten seconds in which two questions came at once, and ends."""
+    first, second = await asyncio.gather(pool.take(), pool.take())
+    pool.put(second)
+    pool.put(first)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    used = []
+    for seconds in (4.0, 8.0, 12.0):
+        monkeypatch.setattr(loop, "time", lambda at=began + seconds: at)
+        one = await pool.take()
+        asking = asyncio.create_task(pool.take())
+        await asyncio.sleep(0)
+        pool.put(one)
+        used += [one, await asking]
+        pool.put(used[-1])
+    monkeypatch.undo()
+    await second.ended()
+
+    assert ([first] * 6, [first.pid]) == (used, pool.pids())
+
+
 async def test_one_that_hangs_holds_up_no_other(tmp_path: Path, pool: Pool) -> None:
     """While one resource's process is held by it, another gets its own; a late one never returns.
 
