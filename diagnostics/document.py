@@ -16,7 +16,7 @@ IncidentState = Literal["open", "acknowledged", "resolved", "reopened"]
 STATUS: Mapping[str, int] = {"ok": 0, "warning": 1, "fault": 2, "unknown": 3}
 
 
-class CheckLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CheckLine(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """One check as the document lists it.
 
     `age_s` is how old the oldest thing was that it was shown, where it was not looked at for it.
@@ -28,7 +28,7 @@ class CheckLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     age_s: float | None = None
 
 
-class StageReport(msgspec.Struct, frozen=True, kw_only=True):
+class StageReport(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """One stage; `held_back_by` is the id of the finding that kept its probes from running."""
 
     name: Stage
@@ -38,7 +38,7 @@ class StageReport(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[CheckLine, ...] = ()
 
 
-class Rejected(msgspec.Struct, frozen=True, kw_only=True):
+class Rejected(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """An alternative that was looked at and is not the cause; `why` is `text` in English."""
 
     fault: str
@@ -46,7 +46,7 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
     text: Text | None = None
 
 
-class NextStep(msgspec.Struct, frozen=True, kw_only=True):
+class NextStep(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """What to look at next, with the exact command; `why` is `text` in English."""
 
     why: str
@@ -54,14 +54,14 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     text: Text | None = None
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class Change(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """What was changed at `time` (ISO 8601, UTC), as data."""
 
     time: str
     text: Text
 
 
-class Incident(msgspec.Struct, frozen=True, kw_only=True):
+class Incident(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """One cause with what follows from it; `root` and `consequences` are finding ids.
 
     The sentence is `text` and then the clauses of `story`. `echoes` is how often what was said more
@@ -90,7 +90,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     resubmit: str | None = None
 
 
-class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
+class PlanLine(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """What is proposed for one incident, and whether it was done."""
 
     remedy: str
@@ -101,7 +101,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     risk: str = ""
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class Document(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """One walk over one node, or one reading of logs."""
 
     schema: str = SCHEMA

@@ -5,7 +5,7 @@ import msgspec
 from collectors.facts.observation import Observation
 
 
-class Process(msgspec.Struct, frozen=True, kw_only=True):
+class Process(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """One process; `start_s` is seconds after boot, `state` the kernel's letter (D, Z, S ...).
 
     `processor` is where it ran last, `ran_s` how long it ran on processors in all.

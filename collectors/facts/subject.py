@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Subject(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """One thing with its natural key; other keys stand only when they are known.
 
     `kind` is one of node, gpu, nvswitch, nic, port, disk, mount, process, job, rank, bmc, sensor,

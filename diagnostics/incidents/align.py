@@ -17,7 +17,7 @@ SKEW_S = 300.0
 Clock = Literal["wall", "end"]
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, gc=False, frozen=True):
     """From when until when, in seconds of `clock`, each to within `error_s`.
 
     `wall` is the epoch, `end` counts back from the end of the text. `told` is when it was first
