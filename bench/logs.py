@@ -92,7 +92,7 @@ def made(folder: Path, name: str, forms: tuple[str, ...], megabytes: int) -> Pat
                 break
     block = path.read_bytes() if written < size else b""
     with path.open("ab") as more:
-        for _ in range((size - written) // (len(block) or size or 1)):
+        for _ in range(-(-(size - written) // len(block)) if block else 0):
             more.write(block)
     return path
 
