@@ -36,7 +36,7 @@ class Alarm:
         self._watching = Watching()
 
     def behind(self, sources: Iterable[Source]) -> tuple[Source, ...]:
-        """Return *sources* with those of links, counters and GPUs as ones that remember."""
+        """Return *sources* with those of processes, links and GPUs as ones that remember."""
         going_on: dict[type[Observation], Collect] = {
             ProcessTable: processes.Listing().collect,
             GpuSnapshot: nvml.Looking().collect,

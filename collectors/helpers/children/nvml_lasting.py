@@ -1,4 +1,4 @@
-"""What a GPU is and can lasts as long as its driver: it is asked every 10 min, not every 10 s.
+"""What a GPU is and can is asked every 10 min, what stands of it every 30 s, and not every 10 s.
 
 A call that costs a microsecond on one driver waits for the GPU's firmware on another.
 """
@@ -48,7 +48,7 @@ SEVERAL: calls.Several = {
     ),
     "nvmlDeviceGetGspFirmwareMode": (("modes.gsp", True),),
 }
-# Rows are remapped at a reset alone; whether one waits for it is asked each time.
+# Rows are remapped at a reset alone; whether one waits for it is asked with what stands.
 HISTOGRAM = {key: f"remap.spares_{key}" for key in ("max", "high", "partial", "low", "none")}
 
 

@@ -12,6 +12,7 @@ import pytest
 from collectors.facts.observation import Cause, Missing
 from collectors.helpers.forked import Forks
 from collectors.helpers.helper import Helper
+from collectors.helpers.link import Link
 from collectors.helpers.pool import Pool
 from collectors.node.live import child_argv
 
@@ -27,6 +28,14 @@ async def pool() -> AsyncIterator[Pool]:
 
 def helper(pool: Pool, name: str) -> Helper:
     return Helper(name, pool.take, give_back=pool.put)
+
+
+async def two(pool: Pool) -> tuple[Link, Link]:
+    """Return the one that waits on top, and the second, which a busy moment needed."""
+    first, second = await asyncio.gather(pool.take(), pool.take())
+    pool.put(second)
+    pool.put(first)
+    return first, second
 
 
 async def read(one: Helper, path: Path, deadline_s: float = 10.0) -> object:
@@ -77,9 +86,7 @@ async def test_a_second_one_that_is_not_wanted_is_ended(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While one does all the work, one that a busy moment needed goes by itself."""
-    first, second = await asyncio.gather(pool.take(), pool.take())
-    pool.put(second)
-    pool.put(first)
+    first, second = await two(pool)
     loop = asyncio.get_running_loop()
     later = loop.time() + 11.0
     monkeypatch.setattr(loop, "time", lambda: later)
@@ -94,9 +101,7 @@ async def test_two_that_ask_at_once_do_not_keep_a_second_one(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits below the other for ten seconds in which two questions came at once, and ends."""
-    first, second = await asyncio.gather(pool.take(), pool.take())
-    pool.put(second)
-    pool.put(first)
+    first, second = await two(pool)
     loop = asyncio.get_running_loop()
     began = loop.time()
     used = []
