@@ -49,6 +49,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     from agent.daemon.parts import Parts  # noqa: PLC0415 - same
     from agent.daemon.service import Service  # noqa: PLC0415 - same
     from agent.walk.sources import SOURCES  # noqa: PLC0415 - same
+    from collectors.kernel.following import Following  # noqa: PLC0415 - same
 
     def read() -> Settings:
         named, own = config is not None, site()
@@ -68,13 +69,11 @@ def command(*, config: str | None, folder: str, path: str) -> int:
     said, limit = log.configure()
     keeps, had = keeping.Keeping(place), past.KeptPast(place)
     answered = probed.KeptProbes(place, node.monotonic)
-    bell = alarm.Alarm()
+    bell, log_so_far = alarm.Alarm(), Following(keeps.state.kernel, keeps.heard)
     reporting = _reporting(node, settings, place, said)
     parts = Parts(
         node=node,
-        sources=jobs.Jobs(bell.ring).behind(
-            bell.behind(kernel.following(SOURCES, keeps.state.kernel, keeps.heard))
-        ),
+        sources=jobs.Jobs(bell.ring).behind(bell.behind(kernel.behind(log_so_far, SOURCES))),
         settings=settings,
         read=read,
         keeping=keeps,
@@ -86,6 +85,7 @@ def command(*, config: str | None, folder: str, path: str) -> int:
         reporting=reporting,
         past=had,
         alarm=bell,
+        listen=log_so_far.listen,
         probed=answered,
     )
 

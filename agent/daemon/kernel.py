@@ -11,8 +11,7 @@ from collectors.catalog import Source
 from collectors.facts.kernel_log import KernelLog
 from collectors.facts.observation import Missing, Observation
 from collectors.facts.wanted import Wanted
-from collectors.kernel.following import Cursor, Following
-from collectors.kernel.news import news
+from collectors.kernel.following import Following
 from collectors.node.protocol import Node
 from diagnostics.rules.kernel import KernelSymptoms, Search, joined, whole
 
@@ -56,6 +55,7 @@ PAUSE_S = 0.5
 DEAF_S = 60.0
 
 Look = Callable[[Shape, float], Awaitable[Observation | Missing]]
+Listen = Callable[[Node], Awaitable[bool | Missing]]
 
 
 class Listening:
@@ -64,16 +64,18 @@ class Listening:
     The same one again, be it a thousand times a second, rings once: the next walk counts it.
     """
 
-    def __init__(self, node: Node, look: Look, ring: Callable[[], None]) -> None:
+    def __init__(self, node: Node, look: Look, listen: Listen, ring: Callable[[], None]) -> None:
         self._node = node
         self._look = look
+        self._listen = listen
         self._ring = ring
         self._known: set[tuple[str, str | None, bool]] | None = None
 
     async def run(self) -> None:
-        """Listen for ever."""
+        """Listen for ever, and first to what was said before."""
+        await self._search()
         while True:
-            said = await news(self._node)
+            said = await self._listen(self._node)
             if said is True:
                 await self._search()
             await self._node.sleep(DEAF_S if isinstance(said, Missing) else PAUSE_S)
@@ -90,14 +92,10 @@ class Listening:
         self._known = found
 
 
-def following(
-    sources: Iterable[Source],
-    kept: Cursor | None = None,
-    keep: Callable[[Cursor], None] | None = None,
-) -> tuple[Source, ...]:
+def behind(following: Following, sources: Iterable[Source]) -> tuple[Source, ...]:
     """Return *sources* with those of the kernel log as ones that go on where they stopped."""
     going_on = {
-        KernelLog: Following(kept, keep).collect,
+        KernelLog: following.collect,
         KernelSymptoms: Searching().collect,
     }
     return tuple(

@@ -9,6 +9,7 @@ import msgspec
 
 from agent.daemon.alarm import Alarm
 from agent.daemon.keeping import Keeping
+from agent.daemon.kernel import Listen
 from agent.daemon.log import Limit, Log
 from agent.daemon.past import KeptPast
 from agent.daemon.probed import KeptProbes
@@ -27,8 +28,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     `listening` is the local socket, `group` the id of the users who may see all. `reporting` makes
     what tells the aggregator. `past` is what this node had, `alarm` rings where a link changes,
-    `actor` is the socket of the only hand, `probed` when peers answered
-    in this boot.
+    `listen` waits for the kernel to say something, `actor` is the socket of the only hand,
+    `probed` when peers answered in this boot.
     """
 
     node: Node
@@ -44,5 +45,6 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     reporting: "Reporting | None" = None
     past: KeptPast | None = None
     alarm: Alarm | None = None
+    listen: Listen | None = None
     actor: str = SOCKET
     probed: KeptProbes | None = None

@@ -122,7 +122,9 @@ class Service:
             exporter = Exporter(address, self._metrics, parts.log)
             services.append(("metrics", exporter.run))
         if parts.alarm is not None:
-            services.append(("kernel", Listening(parts.node, look, parts.alarm.ring).run))
+            if parts.listen is not None:
+                listening = Listening(parts.node, look, parts.listen, parts.alarm.ring)
+                services.append(("kernel", listening.run))
             services.append(("links", partial(parts.alarm.watch, parts.node)))
         if parts.reporting is not None:
             services += parts.reporting.services()

@@ -89,13 +89,20 @@ class Driver:
         return Missing(what=WHAT, cause=Cause.HELD_BACK, detail=detail)
 
 
-async def driver(node: Node, wanted: Wanted, log: KernelLog | Missing) -> Driver | Missing | None:
-    """Return the driver to ask, None on a node without one, or why it must not be asked."""
-    seen = await node.files(names=(DRIVER,))
-    if isinstance(seen, Missing):
-        return seen
-    if seen.get(DRIVER) is None:
-        return None
+async def driver(
+    node: Node, wanted: Wanted, log: KernelLog | Missing, *, loaded: bool = False
+) -> Driver | Missing | None:
+    """Return the driver to ask, None on a node without one, or why it must not be asked.
+
+    Where it is *loaded*, as who asked just before knows, that is not looked at: the helper itself
+    looks again before it opens NVML, which would load the module.
+    """
+    if not loaded:
+        seen = await node.files(names=(DRIVER,))
+        if isinstance(seen, Missing):
+            return seen
+        if seen.get(DRIVER) is None:
+            return None
     forbidden = Breaker() if wanted.ask_driver else breaker(log)
     if not isinstance(log, Missing) and (held := forbidden.held_back(WHAT, log)):
         return held

@@ -128,13 +128,9 @@ class Looking:
     ) -> GpuHealth | Missing:
         """Read all; the first time what changes before; not from a driver that hung just before."""
         before, self._before = self._before, None
-        asked = await driver(node, wanted, log)
-        if asked is None:
-            return GpuHealth(loaded=False)
-        if isinstance(asked, Missing):
+        asked = await _driver(node, wanted, log, use)
+        if not isinstance(asked, Driver):
             return asked
-        if isinstance(use, Missing) and use.cause is Cause.TIMEOUT:
-            return use
         stuck = {} if isinstance(use, Missing) else use.stuck
         refused = await asked.go_on_without(stuck)
         if refused is not None:
@@ -167,6 +163,19 @@ class Looking:
             held_back=asked.held_back,
             stuck=asked.stuck,
         )
+
+
+async def _driver(
+    node: Node, wanted: Wanted, log: KernelLog | Missing, use: GpuSnapshot | Missing
+) -> Driver | GpuHealth | Missing:
+    """Return the driver to ask, or what there is to tell without asking it."""
+    if isinstance(use, GpuSnapshot):
+        asked = await driver(node, wanted, log, loaded=True) if use.loaded else None
+    else:
+        asked = await driver(node, wanted, log)
+        if isinstance(asked, Driver) and use.cause is Cause.TIMEOUT:
+            return use
+    return GpuHealth(loaded=False) if asked is None else asked
 
 
 async def _brief(

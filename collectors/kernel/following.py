@@ -1,5 +1,6 @@
 """The kernel log for who runs long: read to its end once, and from there on only what is new."""
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
@@ -16,6 +17,8 @@ PIECE, MOST_PIECES, MOST_RECORDS = 2_000, 50, 20_000
 # The kernel counts all interrupts for whoever asks when it was booted. That time moves by as much
 # as somebody sets the clock, and the other one stands still while a machine sleeps.
 TIMES_S = 600.0
+# So long one question waits for the kernel to say something.
+WAIT_S = 30
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,12 +46,49 @@ class Following:
         # Of a reading that follows on another: up to where that one went.
         self._shown: int | None = None
         self._times: Times | None = None
+        # Answers are added one after the other.
+        self._asks = asyncio.Lock()
+        self._listens = False
 
     async def collect(self, node: Node, wanted: Wanted) -> KernelLog | Missing:
-        """Return all records that are kept, of which only the new ones are asked for."""
+        """Return all records that are kept, of which only the new ones are asked for.
+
+        While somebody listens there are none: each would have been told.
+        """
         del wanted
+        if self._listens and self._log is not None:
+            # Not kept: what is told meanwhile is added to what there is by then.
+            return await timed(node, self._log, await self._read(node))
+        async with self._asks:
+            return await self._collected(node)
+
+    async def listen(self, node: Node) -> bool | Missing:
+        """Wait until the kernel says something; False where it said nothing in WAIT_S.
+
+        Missing where it does not tell by itself, or was not read yet.
+        """
+        async with self._asks:
+            await self._same_boot(node)
+            if self._log is None or self._log.source != "kmsg":
+                detail = "only /dev/kmsg tells by itself, and only after it was read"
+                return Missing(what="KernelLog", cause=Cause.NOT_RECORDED, detail=detail)
+            self._shown, self._listens = self._after, True
+            try:
+                ring = await asked(node, after=self._after, most=PIECE, wait_s=WAIT_S)
+            finally:
+                self._listens = False
+            if isinstance(ring, Missing):
+                return ring
+            self._add(ring)
+            return bool(ring.lines)
+
+    async def _same_boot(self, node: Node) -> None:
+        """Forget what was said in another boot."""
         if self._log is not None and self._log.boot_id != (await node.identity()).boot_id:
             self._log = self._times = None
+
+    async def _collected(self, node: Node) -> KernelLog | Missing:
+        await self._same_boot(node)
         self._shown = None if self._log is None else self._after
         for _ in range(MOST_PIECES):
             ring = await asked(node, after=-1 if self._log is None else self._after, most=PIECE)

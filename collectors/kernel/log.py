@@ -44,9 +44,10 @@ async def collect(node: Node, wanted: Wanted) -> KernelLog | Missing:
     return await timed(node, log, await times(node))
 
 
-async def asked(node: Node, **question: int) -> Ring | Missing:
-    """Return the reader's answer to one question."""
-    got = await node.ask("kernel_log", deadline_s=5.0, **question)
+async def asked(node: Node, *, wait_s: int = 0, **question: int) -> Ring | Missing:
+    """Return the reader's answer to one question; with *wait_s* it waits for something to tell."""
+    waits = {"wait_s": wait_s} if wait_s else {}
+    got = await node.ask("kernel_log", deadline_s=5.0 + wait_s, **question, **waits)
     if isinstance(got, Missing):
         verb = "kernel_log" if got.cause is Cause.DENIED else got.verb
         return msgspec.structs.replace(got, what="KernelLog", verb=verb)

@@ -43,6 +43,8 @@ PORT = f"{CLASS}/*/ports/*"
 FOLDERS = dict.fromkeys(OF_LINK, "counters") | dict.fromkeys(OF_TRANSPORT, "hw_counters")
 PATTERNS = tuple(f"{PORT}/{folder}/{name}" for name, folder in FOLDERS.items())
 DIGITS = 20
+# A node without such ports is looked at once in so long, a little less than a walk.
+NONE_S = 25.0
 
 
 class PortCounters(Observation, frozen=True, kw_only=True):
@@ -63,9 +65,12 @@ class Counting:
 
     def __init__(self) -> None:
         self._rising = Rising()
+        self._none_at: float | None = None
 
     async def collect(self, node: Node, wanted: Wanted) -> PortCounters | Missing:
         """Read once more; the first time twice, so that there is something to compare with."""
+        if self._none_at is not None and node.monotonic() - self._none_at < NONE_S:
+            return PortCounters()
         if not self._rising.begun:
             first = await self._read(node)
             if isinstance(first, Missing) or not first:
@@ -86,6 +91,7 @@ class Counting:
         if isinstance(seen, Missing):
             return seen
         values = parse(seen)
+        self._none_at = None if values else node.monotonic()
         self._rising.take(values, node.monotonic())
         return len(values)
 

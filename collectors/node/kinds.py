@@ -24,8 +24,6 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 KINDS: Mapping[str, Kind] = {
     "kernel_log": Kind(resource="kernel_log", privileged=True),
-    # It waits for the kernel to say something: whoever reads what it says must not wait for that.
-    "kernel_news": Kind(resource="kernel_news", privileged=True),
     "pstore": Kind(resource="pstore", privileged=True, files=True),
     "boot_before": Kind(resource="boot_before", privileged=True),
     "holders": Kind(resource="proc", privileged=True, files=True),

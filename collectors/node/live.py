@@ -33,7 +33,7 @@ ONE_AT_A_TIME = ("nvml", "bmc", "smart")
 # Who the node is changes with a new name, and is asked for with each observation.
 IDENTITY_S = 30.0
 # They go on reading where they stopped, or keep files open, so that they keep their helper.
-KEPT = ("kernel_log", "kernel_news", "links", "nvml")
+KEPT = ("kernel_log", "links", "nvml")
 
 
 def child_argv(name: str) -> tuple[str, ...]:

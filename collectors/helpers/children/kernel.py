@@ -14,6 +14,7 @@ import subprocess  # noqa: TID251 - this is the helper: its parent holds the dea
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, BinaryIO, cast
 
 from collectors.helpers.children.loop import Refused
@@ -47,16 +48,20 @@ _cursors: dict[int, str] = {}
 CURSOR = re.compile(r"[0-9A-Za-z=;_-]{1,400}")
 
 
-def kernel_log(after: int = -1, most: int = MOST_RECORDS) -> dict[str, Any]:
+def kernel_log(after: int = -1, most: int = MOST_RECORDS, wait_s: int = 0) -> dict[str, Any]:
     """Return the last records as `lines`, their `source`, and how many are `lost` in between.
 
     Only records of a higher number than *after* are returned, and the first of them can show that
     others are lost. With fewer than all as the *most*, it is the oldest that /dev/kmsg has: asked
     again from there, it goes on. A reader takes nothing away from others, and nothing is cleared.
+
+    With *wait_s* the answer is given when there is a record, and at the latest after so long. Only
+    the device tells by itself that there is one: of the other sources the answer comes at once.
     """
     most = min(max(most, 1), MOST_RECORDS)
     refusals: list[Refused] = []
-    readers: tuple[Callable[[int, int], dict[str, Any]], ...] = (kmsg, journal, ring_by_syslog)
+    device = partial(kmsg, wait_s=min(max(wait_s, 0), MOST_WAIT_S))
+    readers: tuple[Callable[[int, int], dict[str, Any]], ...] = (device, journal, ring_by_syslog)
     for read in readers:
         try:
             return read(after, most)
@@ -65,8 +70,8 @@ def kernel_log(after: int = -1, most: int = MOST_RECORDS) -> dict[str, Any]:
     raise refusals[0]
 
 
-def kmsg(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:
-    """Return what /dev/kmsg holds."""
+def kmsg(after: int, most: int = MOST_RECORDS, wait_s: float = 0.0) -> dict[str, Any]:
+    """Return what /dev/kmsg holds, once it holds something."""
     handle = _devices.pop(after, None)
     for other in _devices.values():
         os.close(other)
@@ -75,11 +80,20 @@ def kmsg(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:
         handle = _opened()
     try:
         answer = tail(handle, after, most)
+        if wait_s and not answer["lines"] and _says(handle, wait_s):
+            answer = tail(handle, after, most)
     except OSError:
         os.close(handle)
         raise
     _devices[answer["last"]] = handle
     return answer
+
+
+def _says(handle: int, wait_s: float) -> bool:
+    """Wait until there is a record to read."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(wait_s * 1000))
 
 
 def _opened() -> int:
@@ -129,26 +143,6 @@ def tail(handle: int, after: int = -1, most: int = MOST_RECORDS) -> dict[str, An
 def _number(record: bytes) -> int | None:
     parts = record[:64].split(b",", 2)
     return int(parts[1]) if len(parts) == 3 and parts[1].isdigit() else None  # noqa: PLR2004 - level, number, rest
-
-
-_listening: list[int] = []
-
-
-def kernel_news(wait_s: int = 20) -> bool:
-    """Wait until /dev/kmsg has a record that was not there at the last call; return whether it has.
-
-    What it says is not read here, and a flood of it is one piece of news. At the first call all is
-    new. Only the device tells by itself: of the other sources there is no news, but a refusal.
-    """
-    if not _listening:
-        _listening.append(_opened())
-        os.lseek(_listening[0], 0, os.SEEK_END)
-        return True
-    poll = select.poll()
-    poll.register(_listening[0], select.POLLIN)
-    said = bool(poll.poll(min(max(wait_s, 0), MOST_WAIT_S) * 1000))
-    os.lseek(_listening[0], 0, os.SEEK_END)
-    return said
 
 
 def journal(after: int, most: int = MOST_RECORDS) -> dict[str, Any]:

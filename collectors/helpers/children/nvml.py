@@ -19,6 +19,8 @@ from collectors.helpers.children.nvml_watch import Watch
 MOST_GPUS = 64
 MOST_PROCESSES = 1024
 NAME = "gpudiag-nvml"
+# Opening NVML as root loads the module: that may have been taken out a moment ago.
+DRIVER = "/proc/driver/nvidia/version"
 # Without persistence the driver keeps the GPUs initialised for as long as somebody has it open.
 IDLE_S = 5.0
 
@@ -63,10 +65,14 @@ class Processes:
 
 
 class Session:
-    """NVML as this process uses it: held open under persistence, else until nobody asks."""
+    """NVML as this process uses it: held open under persistence, else until nobody asks.
 
-    def __init__(self, watch: Watch) -> None:
+    It is opened only while the file *driver* is there, where one is named.
+    """
+
+    def __init__(self, watch: Watch, driver: str | None = None) -> None:
         self._watch = watch
+        self._driver = driver
         self._ready = False
         self._persistent = False
         self._inforom: dict[str, str | None] = {}
@@ -77,6 +83,7 @@ class Session:
     def nvml(self, only: list[str] = []) -> dict[str, Any]:  # noqa: B006 - is never changed
         """Return versions, count and each GPU; `init_error` where NVML does not start.
 
+        `loaded` is false where the driver is not, and then NVML is not opened.
         With *only*, the GPUs at these addresses are asked and no other is touched.
         """
         with self._watch.answering():
@@ -105,6 +112,8 @@ class Session:
 
     def _answer(self, only: list[str], read: Read) -> dict[str, Any]:
         if not self._ready:
+            if self._driver is not None and not os.path.exists(self._driver):
+                return {"loaded": False}
             try:
                 pynvml.nvmlInitWithFlags(0)
             except nvml_calls.ERRORS as error:
@@ -242,7 +251,7 @@ def serve(argv: list[str], source: BinaryIO, sink: BinaryIO) -> None:
     With `--scenario FILE` there is no driver: the library is simulated, of a plan in that file.
     """
     watch = Watch(lambda line: os.write(1, line))
-    session = Session(watch)
+    session = Session(watch, driver=None if argv[:1] == ["--scenario"] else DRIVER)
     verbs: dict[str, loop.Verb] = {"nvml": session.nvml, "nvml_health": session.nvml_health}
     if argv[:1] == ["--scenario"]:
         verbs = _simulated(argv[1], verbs, session)

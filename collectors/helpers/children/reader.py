@@ -49,7 +49,6 @@ OWN: loop.Verbs = {
 # What the socket serves too; no argument is a command, nor a path but a mount point's.
 PRIVILEGED: loop.Verbs = {
     "kernel_log": kernel.kernel_log,
-    "kernel_news": kernel.kernel_news,
     "pstore": last_boot.pstore,
     "boot_before": last_boot.boot_before,
     "holders": processes.holders,

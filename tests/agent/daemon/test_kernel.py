@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.daemon.keeping import Keeping
-from agent.daemon.kernel import Listening, Searching
-from agent.daemon.kernel import following as going_on
+from agent.daemon.kernel import Listening, Searching, behind
 from agent.walk import kernel, sources
 from collectors.facts.answers import Files
 from collectors.facts.kernel_log import KernelLog
@@ -49,16 +48,13 @@ class Talking(Still):
         self.uptime = 100.0
         self.clock_s: float | None = None
         self.read: list[tuple[str, ...]] = []
-        self.heard = 0
 
-    async def news(self) -> bool:
-        """Wait for a line, up to 30 s, as the reader does."""
-        for _ in range(300):
-            if len(self.lines) > self.heard:
-                self.heard = len(self.lines)
-                return True
+    async def waits(self, after: int, wait_s: int) -> None:
+        """Wait for a line, as the reader does."""
+        for _ in range(wait_s * 10):
+            if len(self.lines) > after + 1:
+                return
             await asyncio.sleep(0.1)
-        return False
 
     def monotonic(self) -> float:
         return super().monotonic() if self.clock_s is None else self.clock_s
@@ -73,10 +69,10 @@ class Talking(Still):
 
     async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:
         del deadline_s
-        if kind == "kernel_news":
-            return await self.news()
+        assert kind == "kernel_log"
         self.asked.append(args)
         after, most = args.get("after", -1), args.get("most", 20_000)
+        await self.waits(after, args.get("wait_s", 0))
         there = [n for n in range(self.gone, len(self.lines)) if n > after]
         lost = max(self.gone - after - 1, 0) if after >= 0 else 0
         some = there[:most]
@@ -232,7 +228,7 @@ def test_what_the_kernel_says_rings_within_a_second() -> None:
                 told[shape] = await searching.collect(node, Wanted(), told[KernelLog])
             return told[shape]
 
-        listening = Listening(node, look, lambda: rang.append(node.monotonic()))
+        listening = Listening(node, look, following.listen, lambda: rang.append(node.monotonic()))
         async with asyncio.TaskGroup() as group:
             task = group.create_task(for_a_while(listening.run(), 300.0))
             await asyncio.sleep(70.0)
@@ -244,7 +240,7 @@ def test_what_the_kernel_says_rings_within_a_second() -> None:
             asked = len(node.asked)
             node.lines += [LINES[1]] * 40_000
             await task
-        return lost_at, len(node.asked) - asked
+        return lost_at, sum("wait_s" not in question for question in node.asked[asked:])
 
     lost_at, flood = virtually(main)
 
@@ -252,25 +248,91 @@ def test_what_the_kernel_says_rings_within_a_second() -> None:
 
 
 def test_where_nobody_tells_the_log_is_left_to_its_period() -> None:
-    """Without /dev/kmsg the question is refused, and repeated once a minute; nothing rings."""
+    """Of a journal nobody is asked to wait: that is looked at once a minute; nothing rings."""
     rang: list[int] = []
-    asked: list[float] = []
-
-    class Deaf(Talking):
-        async def news(self) -> Any:
-            asked.append(self.monotonic())
-            return Missing(what="kernel_news", cause=Cause.DENIED, detail="no /dev/kmsg")
-
-    async def look(shape: type, within_s: float) -> Any:
-        raise AssertionError((shape, within_s))
+    node, looked = Talking(), []
 
     async def main() -> None:
-        listening = Listening(Deaf(), look, lambda: rang.append(1))
+        following = Following()
+        node.source, node.lines = "journald", [LINES[1]]
+        await following.collect(node, Wanted())
+
+        async def look(shape: type, within_s: float) -> Any:
+            looked.append((shape, within_s))
+            return Missing(what=shape.__name__, cause=Cause.DENIED, detail="no reader is running")
+
+        listening = Listening(node, look, following.listen, lambda: rang.append(1))
         await for_a_while(listening.run(), 150.0)
 
     virtually(main)
 
-    assert ([0.0, 60.0, 120.0], []) == (asked, rang)
+    assert (1, [(KernelLog, 0.0), (KernelSymptoms, 0.0)], []) == (len(node.asked), looked, rang)
+
+
+def test_while_somebody_listens_nobody_asks() -> None:
+    """In ten minutes each look shows what was said until then, with its age, and costs no question.
+
+    One question in 30 s waits; a line costs two: the one that told it, and one for what follows.
+    """
+
+    async def main() -> tuple[list[tuple[int, float]], list[int]]:
+        node, following = Talking(), Following()
+        node.lines = [LINES[0]]
+        shown, asked = [], []
+        await following.collect(node, Wanted())
+
+        async def listen() -> None:
+            while True:
+                if await following.listen(node) is True:
+                    await following.collect(node, Wanted())
+
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(for_a_while(listen(), 600.0))
+            for _ in range(10):
+                asked.append(len(node.asked))
+                await asyncio.sleep(59.0)
+                node.lines.append(LINES[1])
+                await asyncio.sleep(0.2)
+                before = len(node.asked)
+                log = await following.collect(node, Wanted())
+                assert isinstance(log, KernelLog)
+                assert len(node.asked) == before
+                shown.append((len(log.records), round(log.uptime_s or 0.0, 1)))
+            await task
+        return shown, asked
+
+    shown, asked = virtually(main)
+
+    assert (
+        [(n + 2, round(100.0 + 59.2 * (n + 1), 1)) for n in range(10)],
+        True,
+    ) == (shown, asked[-1] <= 9 * 4 + 1)
+
+
+@given(st.lists(st.tuples(st.sampled_from(("said", "listen", "look")), st.integers(1, 30))))
+def test_listening_and_looking_in_any_order_lose_and_double_nothing(
+    steps: list[tuple[str, int]],
+) -> None:
+    """Whoever looks beside one that listens: the log is each line once, in its order."""
+
+    async def main() -> tuple[KernelLog | Missing, int]:
+        node, following = Talking(), Following()
+        node.lines = [LINES[0]]
+        async with asyncio.TaskGroup() as group:
+            for what, tenths in steps:
+                if what == "said":
+                    node.lines += [LINES[tenths % len(LINES)]] * tenths
+                elif what == "listen":
+                    group.create_task(following.listen(node))
+                else:
+                    group.create_task(following.collect(node, Wanted()))
+                await asyncio.sleep(tenths / 10)
+        return await following.collect(node, Wanted()), len(node.lines)
+
+    log, said = virtually(main)
+    assert isinstance(log, KernelLog)
+
+    assert (list(range(said)), 0) == ([one.sequence for one in log.records], log.lost)
 
 
 def test_what_was_overwritten_while_the_agent_was_down_is_counted(tmp_path: Path) -> None:
@@ -307,7 +369,7 @@ def test_what_was_overwritten_while_the_agent_was_down_is_counted(tmp_path: Path
 
 def test_only_the_kernel_s_sources_are_replaced() -> None:
     """Everything else of the walk is looked at as by `run`."""
-    replaced = going_on(sources.SOURCES)
+    replaced = behind(Following(), sources.SOURCES)
     changed = [
         new.shape.__name__
         for old, new in zip(sources.SOURCES, replaced, strict=True)

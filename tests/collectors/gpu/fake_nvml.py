@@ -5,6 +5,7 @@ Run as a program it is the child itself on top of them: `python fake_nvml.py '{"
 
 import ctypes
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -147,6 +148,8 @@ def main() -> int:
     pynvml.nvmlLib = Library(json.loads(sys.argv[1]))
     from collectors.helpers.children import nvml  # noqa: PLC0415 - the path is set above
 
+    # A file of this machine stands for the driver's, which no driver makes here.
+    nvml.DRIVER = os.environ.get("GPUDIAG_TEST_DRIVER", "/proc/version")
     return nvml.main()
 
 

@@ -67,8 +67,11 @@ def health(
 def test_without_a_driver_nobody_is_asked(tmp_path: Path) -> None:
     """A node without the driver's file in /proc has no health to tell, and nothing is unknown."""
     of = Recorded(write(tmp_path))
+    unseen = Missing(what="GpuSnapshot", cause=Cause.CRASHED, detail="")
 
-    assert GpuHealth(loaded=False) == seen(of)
+    assert [GpuHealth(loaded=False)] * 2 == [
+        seen(of, use=use) for use in (GpuSnapshot(loaded=False), unseen)
+    ]
 
 
 def test_counters_are_read_twice(tmp_path: Path) -> None:

@@ -146,6 +146,19 @@ async def test_memory_of_a_process_that_is_not_available_is_unknown() -> None:
     assert [{"pid": 4100, "used_bytes": None}] == gpu["processes"]
 
 
+async def test_where_the_driver_is_not_loaded_its_library_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening it as root would load the module that was taken out a moment ago."""
+    driver = tmp_path / "version"
+    monkeypatch.setenv("GPUDIAG_TEST_DRIVER", str(driver))
+    gone = await ask({"gpus": [card(0)], "init": 999})
+    driver.touch()
+    there = await ask({"gpus": [card(0)], "init": 999})
+
+    assert ({"loaded": False}, 999) == (gone, there["init_error"])
+
+
 async def test_a_call_that_hangs_is_a_timeout() -> None:
     """The child is let go of, and the answer says that none came."""
     scene = {"gpus": [card(0, hangs_in="nvmlDeviceGetUtilizationRates")]}

@@ -3,6 +3,8 @@
 import errno
 import os
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -293,11 +295,24 @@ def test_a_flood_of_records_costs_its_cap(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.root
 @pytest.mark.serial
-def test_what_the_kernel_says_is_news_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """/dev/kmsg itself: at first all is new, then nothing, then a line that was written."""
-    monkeypatch.setattr(kernel, "_listening", [])
-    told = [kernel.kernel_news(0), kernel.kernel_news(0)]
-    Path("/dev/kmsg").write_bytes(b"<6>gpudiag looks whether it hears the kernel\n")
-    told += [kernel.kernel_news(5), kernel.kernel_news(0)]
+def test_what_the_kernel_says_is_waited_for() -> None:
+    """/dev/kmsg itself: nothing for a second, then at once the line that is written meanwhile."""
+    last = kernel.kernel_log()["last"]
+    began = time.monotonic()
+    silent = kernel.kernel_log(last, wait_s=1)["lines"]
+    waited = time.monotonic() - began
+    line = "<6>gpudiag looks whether it hears the kernel\n"
+    writer = threading.Timer(0.3, Path("/dev/kmsg").write_text, [line])
+    writer.start()
+    began = time.monotonic()
+    told = kernel.kernel_log(last, wait_s=20)
+    took = time.monotonic() - began
+    writer.join()
 
-    assert [True, False, True, False] == told
+    assert ([], True, [line[3:-1]], last + 1, True) == (
+        silent,
+        0.9 < waited,
+        [one.partition(";")[2] for one in told["lines"]],
+        told["last"],
+        0.2 < took < 10.0,
+    )

@@ -12,6 +12,7 @@ from collectors.facts.wanted import Wanted
 from collectors.network.counters import Counting, PortCounters, collect, parse
 from collectors.network.ports import CLASS
 from collectors.network.rising import Rises
+from collectors.node.recorded import Recorded
 from tests.recording import recorded, write
 
 PORT = f"{CLASS}/mlx5_3/ports/1"
@@ -59,6 +60,24 @@ def test_who_runs_long_reads_once_more_each_time(tmp_path: Path) -> None:
 def test_a_node_without_ports_has_no_counters(tmp_path: Path) -> None:
     """It was looked at once, and there is nothing to compare."""
     assert PortCounters() == asyncio.run(collect(recorded(tmp_path), Wanted()))
+
+
+def test_a_card_that_comes_later_is_seen_by_the_next_walk(tmp_path: Path) -> None:
+    """Where there is no port it is looked again once in a walk, and not every ten seconds."""
+    recorded(tmp_path)
+    write(tmp_path / "at" / "5", files={f"{PORT}/counters/symbol_error": "0\n"})
+    node = Recorded(tmp_path)
+
+    async def seen() -> list[int]:
+        counting, counts = Counting(), []
+        for _ in range(4):
+            found = await counting.collect(node, Wanted())
+            assert isinstance(found, PortCounters)
+            counts.append(found.seen)
+            await node.sleep(10.0)
+        return counts
+
+    assert [0, 0, 0, 1] == asyncio.run(seen())
 
 
 @given(st.dictionaries(st.sampled_from(["symbol_error", "link_downed"]), st.text(max_size=30)))
