@@ -32,6 +32,12 @@ COME_BYTES = 64 << 20
 NOT_AVAILABLE = 0xFFFF_FFFF_FFFF_FFFF
 
 
+NAMES = {
+    "uuid": "nvmlDeviceGetUUID",
+    "name": "nvmlDeviceGetName",
+    "serial": "nvmlDeviceGetSerial",
+}
+
 # A GPU's index and handle in, what it says out.
 Read = Callable[[int, Any], dict[str, Any]]
 
@@ -90,7 +96,7 @@ class Session:
             return self._answer(only, self._use)
 
     def _use(self, index: int, found: Any) -> dict[str, Any]:  # noqa: ANN401 - a handle
-        return gpu(index, found, self._watch, self.processes)
+        return gpu(index, found, self._watch, self.lasting, self.processes)
 
     def nvml_health(self, only: list[str] = [], brief: bool = False) -> dict[str, Any]:  # noqa: B006, FBT001, FBT002 - never changed; the question says it by name
         """Return what each GPU says of its health; *brief* is what changes within seconds."""
@@ -177,37 +183,45 @@ def _each(only: list[str], count: int) -> list[tuple[int, str | None]]:
     return list(enumerate(only[:MOST_GPUS]))
 
 
-def gpu(index: int, found: Any, watch: Watch, processes: Processes) -> dict[str, Any]:  # noqa: ANN401 - a handle
+def gpu(
+    index: int,
+    found: Any,  # noqa: ANN401 - a handle
+    watch: Watch,
+    lasting: Lasting,
+    processes: Processes,
+) -> dict[str, Any]:
     """Return who a GPU is, how much it is used, and by whom."""
-    failed: nvml_calls.Failed = {}
-
-    def get(name: str, call: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401 - what NVML returns
-        return nvml_calls.get(failed, name, call, found, *args)
-
-    pci = nvml_calls.address(get("pci", pynvml.nvmlDeviceGetPciInfo))
+    one = nvml_calls.Gpu(found)
+    pci = nvml_calls.address(one.call("pci", ("nvmlDeviceGetPciInfo",)))
+    one.put("pci", pci)
     watch.gpu = pci or watch.gpu
-    memory = get("memory", pynvml.nvmlDeviceGetMemoryInfo, pynvml.nvmlMemory_v2)
-    rates = get("utilisation", pynvml.nvmlDeviceGetUtilizationRates)
-    mig = get("mig", pynvml.nvmlDeviceGetMigMode)
+    lasting.stand(one, _who)
+    memory = one.call("memory", ("nvmlDeviceGetMemoryInfo",), pynvml.nvmlMemory_v2)
+    rates = one.call("utilisation", ("nvmlDeviceGetUtilizationRates",))
     return {
         "index": index,
-        "uuid": nvml_calls.text(get("uuid", pynvml.nvmlDeviceGetUUID)),
         "pci": pci,
-        "minor": get("minor", pynvml.nvmlDeviceGetMinorNumber),
-        "name": nvml_calls.text(get("name", pynvml.nvmlDeviceGetName)),
-        "serial": nvml_calls.text(get("serial", pynvml.nvmlDeviceGetSerial)),
+        **{name: one.said.get(name) for name in (*NAMES, "minor", "mig")},
         "memory_total_bytes": memory and memory.total,
         "memory_used_bytes": memory and memory.used,
         "memory_reserved_bytes": memory and memory.reserved,
         "utilisation_percent": None if rates is None else rates.gpu,
-        "mig": None if mig is None else bool(mig[0]),
         "processes": processes.of(
             pci or f"index {index}",
             memory.used if memory else 0,
-            lambda: get("processes", pynvml.nvmlDeviceGetComputeRunningProcesses),
+            lambda: one.call("processes", ("nvmlDeviceGetComputeRunningProcesses",)),
         ),
-        "failed": failed,
+        "failed": one.failed,
     }
+
+
+def _who(told: nvml_calls.Gpu) -> None:
+    """Ask who a GPU is; a person can have it divided (MIG) at any time."""
+    for name, function in NAMES.items():
+        told.put(name, nvml_calls.text(told.call(name, (function,))))
+    told.put("minor", told.call("minor", ("nvmlDeviceGetMinorNumber",)))
+    mig = told.call("mig", ("nvmlDeviceGetMigMode",))
+    told.put("mig", None if mig is None else bool(mig[0]))
 
 
 def _nvml_version() -> str | None:

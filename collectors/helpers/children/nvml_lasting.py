@@ -10,6 +10,9 @@ import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
 from collectors.helpers.children import nvml_calls as calls
 
+# Asks some of what stands of a GPU, and keeps it there.
+Ask = Callable[[calls.Gpu], None]
+
 LASTS_S = 600.0
 # What a person or a fault changes at any time, but not from moment to moment: every third look.
 STANDS_S = 25.0
@@ -58,22 +61,22 @@ class Lasting:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._told: dict[str, tuple[float, calls.Gpu, list[int | None]]] = {}
-        self._stands: dict[str, tuple[float, calls.Gpu]] = {}
+        self._stands: dict[tuple[Ask, str], tuple[float, calls.Gpu]] = {}
 
     def forget(self) -> None:
         """Ask everything anew: NVML was closed, or it is another time."""
         self._told.clear()
         self._stands.clear()
 
-    def stand(self, gpu: calls.Gpu, ask: Callable[[calls.Gpu], None]) -> None:
+    def stand(self, gpu: calls.Gpu, ask: Ask) -> None:
         """Add to what *gpu* said what *ask* asks of it, at most every STANDS_S."""
         at = gpu.said.get("pci", "")
-        since, told = self._stands.get(at, (0.0, None))
+        since, told = self._stands.get((ask, at), (0.0, None))
         if told is None or self._clock() - since >= STANDS_S:
             told = calls.Gpu(gpu.handle)
             ask(told)
             if at and set(told.failed.values()) <= LASTING_CODES:
-                self._stands[at] = self._clock(), told
+                self._stands[ask, at] = self._clock(), told
         gpu.take(told)
 
     def add(self, gpu: calls.Gpu) -> None:

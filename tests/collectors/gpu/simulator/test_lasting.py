@@ -180,3 +180,22 @@ def test_a_list_that_failed_is_asked_again(simulated: Simulated) -> None:
     told = [calls(simulator, one.nvml)[0]["gpus"][0] for _ in range(2)]
 
     assert [(None, 999)] * 2 == [(gpu["processes"], gpu["failed"]["processes"]) for gpu in told]
+
+
+def test_who_a_gpu_is_is_not_asked_with_its_use_each_time(simulated: Simulated) -> None:
+    """Name, serial number and MIG at every third look; memory, use and the address at each."""
+    simulator, clock = simulated(B200), Clock()
+    one = session(clock)
+    answers, made = [], []
+    for seconds in (0.0, 10.0, 20.0, 30.0):
+        clock.now = seconds
+        answer, asked = calls(simulator, one.nvml)
+        answers.append(answer)
+        made.append((asked["nvmlDeviceGetSerial"], asked["nvmlDeviceGetMigMode"], asked.total()))
+    one.rest()
+
+    assert ([(8, 8), (0, 0), (0, 0), (8, 8)], [answers[0]] * 4, True) == (
+        [row[:2] for row in made],
+        answers,
+        made[1][2] < 0.6 * made[0][2],
+    )
