@@ -46,8 +46,8 @@ class Following:
         # Of a reading that follows on another: up to where that one went.
         self._shown: int | None = None
         self._times: Times | None = None
-        # Answers are added one after the other.
-        self._asks = asyncio.Lock()
+        # Answers are added one after the other, and nobody who reads waits for one that listens.
+        self._reads = asyncio.Lock()
         self._listens = False
 
     async def collect(self, node: Node, wanted: Wanted) -> KernelLog | Missing:
@@ -59,28 +59,35 @@ class Following:
         if self._listens and self._log is not None:
             # Not kept: what is told meanwhile is added to what there is by then.
             return await timed(node, self._log, await self._read(node))
-        async with self._asks:
+        async with self._reads:
             return await self._collected(node)
 
     async def listen(self, node: Node) -> bool | Missing:
         """Wait until the kernel says something; False where it said nothing in WAIT_S.
 
-        Missing where it does not tell by itself, or was not read yet.
+        False at once where somebody reads or listens just now, Missing where the kernel does not
+        tell by itself, or its log was not read yet.
         """
-        async with self._asks:
-            await self._same_boot(node)
-            if self._log is None or self._log.source != "kmsg":
-                detail = "only /dev/kmsg tells by itself, and only after it was read"
-                return Missing(what="KernelLog", cause=Cause.NOT_RECORDED, detail=detail)
-            self._shown, self._listens = self._after, True
-            try:
-                ring = await asked(node, after=self._after, most=PIECE, wait_s=WAIT_S)
-            finally:
-                self._listens = False
-            if isinstance(ring, Missing):
-                return ring
-            self._add(ring)
-            return bool(ring.lines)
+        if self._reads.locked() or self._listens:
+            return False
+        self._listens = True
+        try:
+            ring = await self._heard(node)
+        finally:
+            self._listens = False
+        if isinstance(ring, Missing):
+            return ring
+        self._add(ring)
+        return bool(ring.lines)
+
+    async def _heard(self, node: Node) -> Ring | Missing:
+        """Return what the kernel says next."""
+        await self._same_boot(node)
+        if self._log is None or self._log.source != "kmsg":
+            detail = "only /dev/kmsg tells by itself, and only after it was read"
+            return Missing(what="KernelLog", cause=Cause.NOT_RECORDED, detail=detail)
+        self._shown = self._after
+        return await asked(node, after=self._after, most=PIECE, wait_s=WAIT_S)
 
     async def _same_boot(self, node: Node) -> None:
         """Forget what was said in another boot."""

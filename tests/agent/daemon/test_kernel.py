@@ -60,6 +60,7 @@ class Talking(Still):
         return super().monotonic() if self.clock_s is None else self.clock_s
 
     async def identity(self) -> Identity:
+        await asyncio.sleep(0)
         return Identity(node="gpu-017", boot_id=self.boot, kernel=None)
 
     async def files(self, *patterns: str, **_: Any) -> Files | Missing:
@@ -313,7 +314,14 @@ def test_while_somebody_listens_nobody_asks() -> None:
 def test_listening_and_looking_in_any_order_lose_and_double_nothing(
     steps: list[tuple[str, int]],
 ) -> None:
-    """Whoever looks beside one that listens: the log is each line once, in its order."""
+    """Whoever looks beside one that listens waits for nothing; each line is told once, in order."""
+    waits: list[float] = []
+
+    async def look(node: Talking, following: Following) -> KernelLog | Missing:
+        began = node.monotonic()
+        log = await following.collect(node, Wanted())
+        waits.append(node.monotonic() - began)
+        return log
 
     async def main() -> tuple[KernelLog | Missing, int]:
         node, following = Talking(), Following()
@@ -325,14 +333,19 @@ def test_listening_and_looking_in_any_order_lose_and_double_nothing(
                 elif what == "listen":
                     group.create_task(following.listen(node))
                 else:
-                    group.create_task(following.collect(node, Wanted()))
-                await asyncio.sleep(tenths / 10)
-        return await following.collect(node, Wanted()), len(node.lines)
+                    group.create_task(look(node, following))
+                # Of several in one moment each comes between two steps of the others.
+                await asyncio.sleep(0 if tenths % 2 else tenths / 10)
+        return await look(node, following), len(node.lines)
 
     log, said = virtually(main)
     assert isinstance(log, KernelLog)
 
-    assert (list(range(said)), 0) == ([one.sequence for one in log.records], log.lost)
+    assert (list(range(said)), 0, 0.0) == (
+        [one.sequence for one in log.records],
+        log.lost,
+        max(waits),
+    )
 
 
 def test_what_was_overwritten_while_the_agent_was_down_is_counted(tmp_path: Path) -> None:
