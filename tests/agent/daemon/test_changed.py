@@ -59,7 +59,7 @@ def told(folder: Path, *looks: tuple[float, Facts], node: str = "gpu-017") -> li
             return seen.get(shape, silent)
 
         kept.learn(newest, at)
-        assert kept.close(5.0)
+        assert kept.close(60.0)
     changes = noted((folder / NAME).read_text("utf-8"), node)
     return [
         (one.kind, one.name, *(one.serial or (one.before or "", one.after or "")))

@@ -359,7 +359,7 @@ def test_what_was_overwritten_while_the_agent_was_down_is_counted(tmp_path: Path
     node.lines = [LINES[1]] * 100
     asyncio.run(Following(kept.state.kernel, kept.heard).collect(node, Wanted()))
     kept.end()
-    kept.close(5.0)
+    kept.close(60.0)
     node.lines += [LINES[0]] * 900
     node.gone, node.sent = 600, 0
     again = Keeping(tmp_path)
@@ -368,7 +368,7 @@ def test_what_was_overwritten_while_the_agent_was_down_is_counted(tmp_path: Path
     other = Talking()
     other.boot, other.lines, other.gone = "b11t", [LINES[0]] * 300, 200
     elsewhere = asyncio.run(Following(again.state.kernel).collect(other, Wanted()))
-    again.close(5.0)
+    again.close(60.0)
     assert isinstance(log, KernelLog)
     assert isinstance(elsewhere, KernelLog)
 

@@ -15,7 +15,7 @@ def kept(folder: Path, *said: Maintained | None) -> Maintenance:
         keeping = KeptMaintenance(folder)
         keeping.begin("gpu-017")
         keeping.told(word)
-        assert keeping.close(5.0)
+        assert keeping.close(60.0)
     return told((folder / NAME).read_text("utf-8"), "gpu-017", NOW)
 
 
@@ -35,4 +35,4 @@ def test_before_the_node_has_a_name_nothing_is_kept(tmp_path: Path) -> None:
     keeping = KeptMaintenance(tmp_path)
     keeping.told(Maintained(until=NOW + 60.0))
 
-    assert (True, []) == (keeping.close(5.0), list(tmp_path.iterdir()))
+    assert (True, []) == (keeping.close(60.0), list(tmp_path.iterdir()))

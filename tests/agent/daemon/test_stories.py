@@ -31,7 +31,7 @@ def test_what_is_gone_is_told_as_it_was_told_last(tmp_path: Path) -> None:
 
     assert (None, True, ("Message of f1.", ("f1",), "resolved")) == (
         before,
-        stories.close(5.0),
+        stories.close(60.0),
         told(tmp_path, OVER),
     )
 
@@ -42,7 +42,7 @@ def test_what_is_there_at_the_end_is_kept_for_the_next_agent(tmp_path: Path) -> 
     stories.walked(THERE, {"aa": LIFE})
     stories.end({"aa": LIFE})
 
-    assert (True, ("Message of f1.", ("f1",), "open")) == (stories.close(5.0), told(tmp_path, LIFE))
+    assert (True, ("Message of f1.", ("f1",), "open")) == (stories.close(60.0), told(tmp_path, LIFE))
 
 
 def test_it_is_forgotten_with_its_life_and_bounded(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_it_is_forgotten_with_its_life_and_bounded(tmp_path: Path) -> None:
     stories.walked(document(), lives)
     kept = [name for name in names if stories.of(name, LIFE)]
     stories.walked(document(), {names[-1]: LIFE})
-    stories.close(5.0)
+    stories.close(60.0)
     left = msgspec.json.decode((tmp_path / NAME).read_bytes(), type=Told).told
 
     assert (MOST, [names[-1]]) == (len(kept), list(left))
