@@ -42,7 +42,10 @@ def test_what_is_there_at_the_end_is_kept_for_the_next_agent(tmp_path: Path) -> 
     stories.walked(THERE, {"aa": LIFE})
     stories.end({"aa": LIFE})
 
-    assert (True, ("Message of f1.", ("f1",), "open")) == (stories.close(60.0), told(tmp_path, LIFE))
+    assert (True, ("Message of f1.", ("f1",), "open")) == (
+        stories.close(60.0),
+        told(tmp_path, LIFE),
+    )
 
 
 def test_it_is_forgotten_with_its_life_and_bounded(tmp_path: Path) -> None:
