@@ -15,6 +15,8 @@ TYPE = "text/plain; version=0.0.4; charset=utf-8"
 HEAD_CAP = 16 << 10
 MOST_PEERS = 16
 PATIENCE_S = 10.0
+# What has the port may end, or an address come up.
+AGAIN_S = 60.0
 # GET /metrics?x=1 HTTP/1.1      (RFC 9112, 3: a proxy may write the whole URL as target)
 REQUEST = re.compile(
     rb"(?P<method>[A-Z]{1,20}) (?:http://[^/\s]{1,255})?(?P<path>/[^\s?]*)(?:\?\S*)?"
@@ -34,16 +36,38 @@ class Exporter:
         self._peers = 0
 
     async def run(self) -> None:
-        """Serve for ever; a port that is taken is tried again by who supervises."""
-        server = await asyncio.start_server(
-            self._serve, self._host, self._port, limit=HEAD_CAP, backlog=MOST_PEERS
-        )
+        """Serve for ever."""
+        server = await self._bound()
         self._log.info("metrics_served", address=f"{self._host}:{self._port}")
         try:
             # Not serve_forever(): its end waits for every caller that has not hung up.
             await asyncio.get_running_loop().create_future()
         finally:
             server.close()
+
+    async def _bound(self) -> asyncio.Server:
+        """Return the server; an address that is not to be had is said once, and tried again."""
+        said = False
+        while True:
+            try:
+                return await asyncio.start_server(
+                    self._serve, self._host, self._port, limit=HEAD_CAP, backlog=MOST_PEERS
+                )
+            except OSError as problem:
+                if not said:
+                    self._refused(problem)
+                said = True
+            await asyncio.sleep(AGAIN_S)
+
+    def _refused(self, problem: OSError) -> None:
+        # error while attempting to bind on address ('127.0.0.1', 9836): address already in use
+        why = (problem.strerror or str(problem)).rpartition(": ")[2]
+        self._log.error(
+            "metrics_not_served",
+            address=f"{self._host}:{self._port}",
+            why=why,
+            help=f"name another one as metrics in [agent]; tried again every {AGAIN_S:.0f} s",
+        )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._peers += 1

@@ -94,8 +94,8 @@ async def driver(
 ) -> Driver | Missing | None:
     """Return the driver to ask, None on a node without one, or why it must not be asked.
 
-    Where it is *loaded*, as who asked just before knows, that is not looked at: the helper itself
-    looks again before it opens NVML, which would load the module.
+    Where it is *loaded*, as who asked before knows, that is not looked at: the helper itself looks
+    right before it opens NVML, which would load the module.
     """
     if not loaded:
         seen = await node.files(names=(DRIVER,))

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import pynvml  # type: ignore[import-untyped]  # nvidia-ml-py ships no types
 
 from collectors.helpers.children import loop, nvml_calls, nvml_health
-from collectors.helpers.children.nvml_lasting import Lasting
+from collectors.helpers.children.nvml_lasting import TEXTS, Lasting
 from collectors.helpers.children.nvml_watch import Watch
 
 MOST_GPUS = 64
@@ -31,12 +31,7 @@ COME_BYTES = 64 << 20
 # NVML_VALUE_NOT_AVAILABLE of the C header.
 NOT_AVAILABLE = 0xFFFF_FFFF_FFFF_FFFF
 
-
-NAMES = {
-    "uuid": "nvmlDeviceGetUUID",
-    "name": "nvmlDeviceGetName",
-    "serial": "nvmlDeviceGetSerial",
-}
+NAMES = {name: TEXTS[name] for name in ("uuid", "name", "serial")}
 
 # A GPU's index and handle in, what it says out.
 Read = Callable[[int, Any], dict[str, Any]]

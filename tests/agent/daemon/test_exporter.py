@@ -71,6 +71,25 @@ async def test_a_scraper_gets_the_page(port: int) -> None:
     )
 
 
+async def test_a_taken_port_is_said_once_in_one_line_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The line names the address, why and what to do; served it is as soon as the port is free."""
+    monkeypatch.setattr(exporter, "AGAIN_S", 0.01)
+    said = Heard()
+    taken = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    address = f"127.0.0.1:{taken.sockets[0].getsockname()[1]}"
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(Exporter(address, lambda: PAGE, said).run())
+        await asyncio.sleep(0.2)
+        errors = [facts for event, facts in said.lines if event == "metrics_not_served"]
+        taken.close()
+        await said.something.wait()
+        serving.cancel()
+
+    assert [(address, "address already in use")] == [(e["address"], e["why"]) for e in errors]
+
+
 @pytest.mark.parametrize(
     ("request_line", "status"),
     [

@@ -3,84 +3,22 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.daemon.keeping import Keeping
-from agent.daemon.kernel import Listening, Searching, behind
+from agent.daemon.kernel import Searching, behind
 from agent.walk import kernel, sources
-from collectors.facts.answers import Files
 from collectors.facts.kernel_log import KernelLog
-from collectors.facts.observation import Cause, Missing
+from collectors.facts.observation import Missing
 from collectors.facts.wanted import Wanted
 from collectors.kernel import log as whole_log
 from collectors.kernel.following import PIECE, Cursor, Following
-from collectors.node.protocol import Identity
 from diagnostics.rules.kernel import KernelSymptoms
-from tests.agent.daemon.virtual import Still, for_a_while, virtually
-
-LINES = (
-    "nvidia 0000:4e:00.0: enabling device (0000 -> 0002)",
-    "NVRM: Xid (PCI:0000:4e:00): 79, pid=5123, name=python, GPU has fallen off the bus.",
-    "NVRM: Xid (PCI:0000:9b:00): 31, pid=5124, name=python, Ch 0000000a, intr 00000000.",
-    "NVRM: The NVIDIA GPU 0000:b3:00.0",
-    "NVRM: (PCI ID: 10de:2330) installed in this system has",
-    "NVRM: fallen off the bus and is not responding to commands.",
-    "NVRM: GPU at PCI:0000:4e:00: GPU-7d3c1a90-0b1e-4c55-8f21-6a0c9d5e4b12",
-    "NVRM: GPU Board Serial Number: 1650423900871",
-    "EXT4-fs error (device nvme0n1p2): ext4_find_entry:1463: inode #2: comm ls: reading directory",
-)
-
-
-class Talking(Still):
-    """A node whose kernel has said `lines` so far, of which the first `gone` are overwritten."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.gone = 0
-        self.asked: list[dict[str, int]] = []
-        self.sent = 0
-        self.boot = "b00t"
-        self.source = "kmsg"
-        self.uptime = 100.0
-        self.clock_s: float | None = None
-        self.read: list[tuple[str, ...]] = []
-
-    async def waits(self, after: int, wait_s: int) -> None:
-        """Wait for a line, as the reader does."""
-        for _ in range(wait_s * 10):
-            if len(self.lines) > after + 1:
-                return
-            await asyncio.sleep(0.1)
-
-    def monotonic(self) -> float:
-        return super().monotonic() if self.clock_s is None else self.clock_s
-
-    async def identity(self) -> Identity:
-        await asyncio.sleep(0)
-        return Identity(node="gpu-017", boot_id=self.boot, kernel=None)
-
-    async def files(self, *patterns: str, **_: Any) -> Files | Missing:
-        self.read.append(patterns)
-        texts = {"/proc/uptime": f"{self.uptime:.2f} 1.00\n", "/proc/stat": "btime 1796000000\n"}
-        return Files(texts=texts, errors={})
-
-    async def ask(self, kind: str, /, *, deadline_s: float = 5.0, **args: Any) -> Any:
-        del deadline_s
-        assert kind == "kernel_log"
-        self.asked.append(args)
-        after, most = args.get("after", -1), args.get("most", 20_000)
-        await self.waits(after, args.get("wait_s", 0))
-        there = [n for n in range(self.gone, len(self.lines)) if n > after]
-        lost = max(self.gone - after - 1, 0) if after >= 0 else 0
-        some = there[:most]
-        self.sent += len(some)
-        lines = [f"3,{n},{1_000_000 + n * 10},-;{self.lines[n]}" for n in some]
-        last = some[-1] if some else after
-        return {"lines": lines, "lost": lost, "source": self.source, "last": last}
+from tests.agent.daemon.talking import LINES, Talking
+from tests.agent.daemon.virtual import Still
 
 
 async def seen(following: Following, searching: Searching, node: Talking) -> KernelSymptoms:
@@ -206,146 +144,6 @@ async def test_a_reading_that_fails_is_missing_and_costs_nothing() -> None:
     assert isinstance(silent, Missing)
     assert isinstance(log, KernelLog)
     assert (2, 2) == (len(log.records), node.sent)
-
-
-def test_what_the_kernel_says_rings_within_a_second() -> None:
-    """R15: a symptom rings 0.6 s after its line at the latest, and again only where it is another.
-
-    A line of no meaning, the same symptom on the same GPU, and what was there at the start do not;
-    100,000 lines at once are searched once.
-    """
-    rang: list[float] = []
-
-    async def main() -> tuple[float, int]:
-        node, following, searching = Talking(), Following(), Searching()
-        node.lines = [LINES[2]]
-        told: dict[type, Any] = {}
-
-        async def look(shape: type, within_s: float) -> Any:
-            del within_s
-            if shape is KernelLog:
-                told[KernelLog] = await following.collect(node, Wanted())
-            else:
-                told[shape] = await searching.collect(node, Wanted(), told[KernelLog])
-            return told[shape]
-
-        listening = Listening(node, look, following.listen, lambda: rang.append(node.monotonic()))
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(for_a_while(listening.run(), 300.0))
-            await asyncio.sleep(70.0)
-            node.lines += [LINES[0], LINES[2]]
-            await asyncio.sleep(10.0)
-            lost_at = node.monotonic()
-            node.lines.append(LINES[1])
-            await asyncio.sleep(10.0)
-            asked = len(node.asked)
-            node.lines += [LINES[1]] * 40_000
-            await task
-        return lost_at, sum("wait_s" not in question for question in node.asked[asked:])
-
-    lost_at, flood = virtually(main)
-
-    assert (1, True, True) == (len(rang), rang[0] - lost_at <= 0.6, flood <= 22)
-
-
-def test_where_nobody_tells_the_log_is_left_to_its_period() -> None:
-    """Of a journal nobody is asked to wait: that is looked at once a minute; nothing rings."""
-    rang: list[int] = []
-    node, looked = Talking(), []
-
-    async def main() -> None:
-        following = Following()
-        node.source, node.lines = "journald", [LINES[1]]
-        await following.collect(node, Wanted())
-
-        async def look(shape: type, within_s: float) -> Any:
-            looked.append((shape, within_s))
-            return Missing(what=shape.__name__, cause=Cause.DENIED, detail="no reader is running")
-
-        listening = Listening(node, look, following.listen, lambda: rang.append(1))
-        await for_a_while(listening.run(), 150.0)
-
-    virtually(main)
-
-    assert (1, [(KernelLog, 0.0), (KernelSymptoms, 0.0)], []) == (len(node.asked), looked, rang)
-
-
-def test_while_somebody_listens_nobody_asks() -> None:
-    """In ten minutes each look shows what was said until then, with its age, and costs no question.
-
-    One question in 30 s waits; a line costs two: the one that told it, and one for what follows.
-    """
-
-    async def main() -> tuple[list[tuple[int, float]], list[int]]:
-        node, following = Talking(), Following()
-        node.lines = [LINES[0]]
-        shown, asked = [], []
-        await following.collect(node, Wanted())
-
-        async def listen() -> None:
-            while True:
-                if await following.listen(node) is True:
-                    await following.collect(node, Wanted())
-
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(for_a_while(listen(), 600.0))
-            for _ in range(10):
-                asked.append(len(node.asked))
-                await asyncio.sleep(59.0)
-                node.lines.append(LINES[1])
-                await asyncio.sleep(0.2)
-                before = len(node.asked)
-                log = await following.collect(node, Wanted())
-                assert isinstance(log, KernelLog)
-                assert len(node.asked) == before
-                shown.append((len(log.records), round(log.uptime_s or 0.0, 1)))
-            await task
-        return shown, asked
-
-    shown, asked = virtually(main)
-
-    assert (
-        [(n + 2, round(100.0 + 59.2 * (n + 1), 1)) for n in range(10)],
-        True,
-    ) == (shown, asked[-1] <= 9 * 4 + 1)
-
-
-@given(st.lists(st.tuples(st.sampled_from(("said", "listen", "look")), st.integers(1, 30))))
-def test_listening_and_looking_in_any_order_lose_and_double_nothing(
-    steps: list[tuple[str, int]],
-) -> None:
-    """Whoever looks beside one that listens waits for nothing; each line is told once, in order."""
-    waits: list[float] = []
-
-    async def look(node: Talking, following: Following) -> KernelLog | Missing:
-        began = node.monotonic()
-        log = await following.collect(node, Wanted())
-        waits.append(node.monotonic() - began)
-        return log
-
-    async def main() -> tuple[KernelLog | Missing, int]:
-        node, following = Talking(), Following()
-        node.lines = [LINES[0]]
-        async with asyncio.TaskGroup() as group:
-            for what, tenths in steps:
-                if what == "said":
-                    node.lines += [LINES[tenths % len(LINES)]] * tenths
-                elif what == "listen":
-                    group.create_task(following.listen(node))
-                else:
-                    group.create_task(look(node, following))
-                # Of several in one moment each comes between two steps of the others.
-                await asyncio.sleep(0 if tenths % 2 else tenths / 10)
-        return await look(node, following), len(node.lines)
-
-    log, said = virtually(main)
-    assert isinstance(log, KernelLog)
-
-    assert (list(range(said)), 0, 0.0) == (
-        [one.sequence for one in log.records],
-        log.lost,
-        max(waits),
-    )
 
 
 def test_what_was_overwritten_while_the_agent_was_down_is_counted(tmp_path: Path) -> None:

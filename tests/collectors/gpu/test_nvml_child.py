@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from collectors.facts.observation import Cause, Missing
+from collectors.gpu import asking
+from collectors.helpers.children import nvml
 from collectors.helpers.helper import Helper
 from collectors.helpers.link import Child
 
@@ -144,6 +146,11 @@ async def test_memory_of_a_process_that_is_not_available_is_unknown() -> None:
     (gpu,) = (await ask({"gpus": [card(0, processes=[[4100, NOT_AVAILABLE]])]}))["gpus"]
 
     assert [{"pid": 4100, "used_bytes": None}] == gpu["processes"]
+
+
+def test_who_asks_and_who_answers_look_at_the_same_file() -> None:
+    """A helper imports nothing of its parent, so that each names the file of a loaded driver."""
+    assert asking.DRIVER == nvml.DRIVER
 
 
 async def test_where_the_driver_is_not_loaded_its_library_is_not_opened(
