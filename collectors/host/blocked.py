@@ -1,7 +1,7 @@
 """Tasks that do not go on: asleep in the kernel (D) or dead and not reaped (Z); for how long."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import nlargest
 
 import msgspec
@@ -20,6 +20,8 @@ MOST_BESIDE = 32
 
 # From /proc/PID/sched "se.exec_start                                :       1133177.709107"
 EXEC_START = re.compile(r"^se\.exec_start\s*:\s*(\d{1,15}\.\d{1,9})\s*$", re.MULTILINE)
+# In nanoseconds, "se.avg.last_update_time    :    4368168255488"
+LAST_UPDATE = re.compile(r"^se\.avg\.last_update_time\s*:\s*(\d{1,20})\s*$", re.MULTILINE)
 # From /proc/PID/status "voluntary_ctxt_switches:\t1"
 SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s*(\d{1,20})\s*$", re.MULTILINE)
 # Field 39 of stat is the processor on which the task ran last: the 36th after the name and state.
@@ -152,22 +154,38 @@ def stood_still_s(pid: int, seen: Files) -> float:
 
     `se.exec_start` is the time of its last run on the clock of its processor. That clock leaves
     out interrupts and stolen time and may be hours behind /proc/uptime, so it is compared with the
-    latest run of any task on the same processor.
+    latest run of any task on the same processor. Where it is 0, the clock of its load is, with
+    that of the others.
     """
-    runs = {int(g[0]): run for g, text in seen.match("/proc/[0-9]*/sched") if (run := _run(text))}
-    own = runs.get(pid)
+    for clock in (_ran, _updated):
+        runs = {
+            int(g[0]): at for g, text in seen.match("/proc/[0-9]*/sched") if (at := clock(text))
+        }
+        if pid in runs:
+            return _behind(pid, runs, seen)
+    return 0.0
+
+
+def _behind(pid: int, runs: Mapping[int, float], seen: Files) -> float:
     place = _processor(seen.get(f"/proc/{pid}/stat") or "")
-    if own is None or place is None:
+    if place is None:
         return 0.0
     stats = ((int(g[0]), text) for g, text in seen.match("/proc/[0-9]*/stat"))
     beside = [runs[other] for other, text in stats if other in runs and _processor(text) == place]
-    return max((run - own for run in beside), default=0.0)
+    return max((run - runs[pid] for run in beside), default=0.0)
 
 
-def _run(sched: str) -> float | None:
+def _ran(sched: str) -> float | None:
     hit = EXEC_START.search(sched)
-    # 0: moved to another processor, and has not run there yet.
-    return float(hit[1]) / 1000 if hit and float(hit[1]) else None
+    # 0: moved to another processor, and has not run there yet. From Linux 6.12 on it may have gone
+    # to sleep before (delayed dequeue), and then it stays 0 for as long as it sleeps.
+    return float(hit[1]) / 1000 or None if hit else None
+
+
+def _updated(sched: str) -> float | None:
+    """Return when its load was last brought up to date, which each run and each move does."""
+    hit = LAST_UPDATE.search(sched)
+    return int(hit[1]) / 1e9 or None if hit else None
 
 
 def _fields(stat: str) -> list[str]:

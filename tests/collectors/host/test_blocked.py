@@ -182,6 +182,25 @@ def test_no_text_of_the_scheduler_breaks_it(one: str, two: str) -> None:
     assert stood_still_s(1, Files(texts=texts)) >= 0
 
 
+@pytest.mark.parametrize(("updated_s", "still_s"), [(910.25, 90.0), (0.0, 0.0)])
+def test_one_that_was_moved_as_it_fell_asleep_has_stood_still_since(
+    updated_s: float, still_s: float
+) -> None:
+    """Its last run is told as 0 then, for as long as it sleeps: its load's clock says how long."""
+    load = "se.avg.last_update_time   :   {:.0f}\n"
+    texts = {
+        "/proc/1/stat": stat(1, "S", cpu=1),
+        "/proc/1/sched": sched(0.0) + load.format(updated_s * 1e9),
+        "/proc/2/stat": stat(2, "R", cpu=1),
+        "/proc/2/sched": sched(999_000.0) + load.format(1_000.25e9),
+        # Another processor has other clocks.
+        "/proc/3/stat": stat(3, "R", cpu=0),
+        "/proc/3/sched": sched(999_999.0) + load.format(4_000e9),
+    }
+
+    assert still_s == stood_still_s(1, Files(texts=texts))
+
+
 # The child of a posix_spawn() waits to open a FIFO before its exec, and the parent for the child:
 # uninterruptibly, in the kernel, and yet both end when somebody opens the FIFO.
 SPAWN = """

@@ -57,6 +57,15 @@ class Job:
         """Return what the job is called here: no scheduler knows it."""
         return f"pid {self._process.pid}"
 
+    def state(self) -> str:
+        """Return what may say why a test of it failed: the end of its log, and what ran when."""
+        folder = f"/proc/{self._process.pid}/task/{self._process.pid}/children"
+        pids = [self._process.pid, *Path(folder).read_text().split()]
+        ran = [Path(f"/proc/{pid}/sched").read_text()[:400] for pid in pids]
+        return "\n".join(
+            [f"{time.monotonic() - self.began:.0f} s", self.log.read_text()[-2000:], *ran]
+        )
+
     def end(self) -> None:
         """End it with all its ranks."""
         self._process.send_signal(signal.SIGTERM)

@@ -56,7 +56,10 @@ def test_a_killed_rank_is_told_by_who_is_left(jobs: Mapping[str, Job], walk: Wal
     job = jobs["killed"]
     document = until(walk, lambda seen: "training_hang" in faults(job, seen), 120)
     told = {fault for fault, _ in root(job, document)}
-    assert ({"gloo_connection_closed"}, True) == (told, "training_hang" in faults(job, document))
+    assert ({"gloo_connection_closed"}, True) == (
+        told,
+        "training_hang" in faults(job, document),
+    ), job.state()
 
 
 def test_the_hanging_rank_is_named_by_the_flight_recorder(
