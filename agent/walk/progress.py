@@ -80,7 +80,10 @@ class Watching:
         known = {} if isinstance(activity, Missing) else activity.work
         pids = [rank.pid for rank in ranks]
         work = {pid: known[pid] for pid in pids if pid in known}
-        log_s = min((max(node.now() - file.time, 0.0) for file, _ in logs), default=None)
+        # Of what a job writes, the logs that have steps tell of progress once there are any: what
+        # runs above the ranks may write into another for ever.
+        stepping = [one for one in logs if one[1].curve.count] or logs
+        log_s = min((max(node.now() - file.time, 0.0) for file, _ in stepping), default=None)
         still_s = None
         if name not in self._jobs and work and log_s is not None and log_s >= LEAST_S:
             still_s = await _still_s(node, list(work))
