@@ -4,8 +4,8 @@ import re
 import time
 from collections.abc import Callable
 
-# Seconds that `_work` takes on the machine and in the quiet in which bounds were set.
-USUAL_S = 0.05
+# What `_work` takes where 10,000 findings join in 0.6 s: a twentieth, wherever both were timed.
+USUAL_S = 0.03
 WORD = re.compile(r"(?P<key>[a-z]+)_(?P<number>\d+)")
 
 
