@@ -2,7 +2,8 @@
 
 A real daemon with eight simulated GPUs, among 500 processes of jobs; beside it node_exporter where
 it is installed, asked every 10 s, and the floor: processes that only import what the daemon and its
-helpers import. Memory is PSS: a page that several share counts for each by its part. Processor
+helpers import. It reports to an aggregator of its own, whose cost is not counted; not so with
+`--alone`. Memory is PSS: a page that several share counts for each by its part. Processor
 time is the median of windows of a minute. What the simulated driver itself takes, where a real one
 is a library of C, is measured apart and told beside it.
 """
@@ -22,6 +23,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench.processes import Cost, cost, family
 from collectors.gpu.simulator.plan import plan
@@ -86,6 +88,7 @@ for number in range(60):
 print(spent[0] / (time.thread_time_ns() - began))
 """
 DAEMON = "agent.daemon.service,agent.walk.sources,agent.cli.main,structlog"
+REPORTING = "agent.daemon.reporting"
 FORKS = "collectors.helpers.children.forks"
 NVML_COMM = "gpudiag-nvml"
 NVML = "collectors.helpers.children.nvml,collectors.gpu.simulator.library"
@@ -126,12 +129,35 @@ def joined(root: Path, job: str, pid: int) -> list[Path]:
 
 
 @contextlib.contextmanager
-def agent(folder: Path) -> Iterator[int]:
-    """Run the agent; its settings are the defaults, but for the folder and the port."""
+def aggregator(folder: Path) -> Iterator[str]:
+    """Serve one; says the settings of an agent that enrols there."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"127.0.0.1:{probe.getsockname()[1]}"
+    ours = [sys.executable, "-I", "-m", "aggregator"]
+    (folder / "aggregator.toml").write_text(f'listen = "{url}"\ndata = "{folder}/data"\n')
+    argv = [*ours, "serve", "--config", str(folder / "aggregator.toml")]
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE)
+    try:
+        assert process.stderr is not None
+        process.stderr.readline()
+        token = [*ours, "token", "create", "--role", "join", "--data", str(folder / "data")]
+        (folder / "join").write_bytes(subprocess.run(token, check=True, capture_output=True).stdout)
+        yield f'[report]\naggregator = "http://{url}"\njoin_token = "{folder}/join"\n'
+    finally:
+        process.terminate()
+        process.communicate(timeout=20.0)
+
+
+@contextlib.contextmanager
+def agent(folder: Path, settings: str) -> Iterator[int]:
+    """Run the agent; the other settings are the defaults, but for the folder and the port."""
     scenario = read(f'model = "h100-sxm"\ncount = {GPUS}\n', "bench")
     (folder / "plan").write_text(json.dumps(plan(scenario)))
+    (folder / "agent.toml").write_text(settings)
     argv = [sys.executable, "-I", "-c", AGENT, str(folder / "plan"), "agent"]
     argv += ["--state", str(folder / "state"), "--socket", str(folder / "agent.sock")]
+    argv += ["--config", str(folder / "agent.toml")]
     with (folder / "agent.log").open("w") as log:
         process = subprocess.Popen(argv, stderr=log)
         try:
@@ -162,11 +188,11 @@ def scrape() -> None:
         urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=5).read()
 
 
-def floor(forked: int) -> Cost:
+def floor(forked: int, daemon: str) -> Cost:
     """Return what the same processes cost that only import."""
     started = []
     try:
-        for imports, forks in ((DAEMON, 0), (FORKS, forked)):
+        for imports, forks in ((daemon, 0), (FORKS, forked)):
             argv = [sys.executable, "-I", "-c", FLOOR, str(forks), imports, NVML]
             pipe = subprocess.PIPE
             one = subprocess.Popen(argv, stdin=pipe, stdout=pipe, start_new_session=True)
@@ -180,12 +206,12 @@ def floor(forked: int) -> Cost:
             one.communicate()
 
 
-def answer(path: Path) -> dict[str, object]:
+def answer(path: Path) -> dict[str, Any]:
     """Return what the agent says of itself."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.connect(str(path))
         asking.sendall(b'{"ask": "status"}\n')
-        reply: dict[str, object] = json.loads(asking.makefile("rb").readline())["ok"]
+        reply: dict[str, Any] = json.loads(asking.makefile("rb").readline())["ok"]
     return reply
 
 
@@ -254,12 +280,15 @@ def main() -> None:
     """Measure for some minutes; the first one is the start's, and not counted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="minutes watched (10)")
+    parser.add_argument("--alone", action="store_true", help="no aggregator hears it")
     parser.add_argument("--strict", action="store_true", help="status 1 where memory is over")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, jobs(PROCESSES) as how, exporter() as other:
-        folder = Path(name)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        how, other = stack.enter_context(jobs(PROCESSES)), stack.enter_context(exporter())
+        settings = "" if given.alone else stack.enter_context(aggregator(folder))
         print(f"{GPUS} simulated GPUs, {PROCESSES} processes {how}, {given.minutes:g} minutes")
-        with agent(folder) as pid:
+        with agent(folder, settings) as pid:
             time.sleep(min(60.0, given.minutes * 30))
             watched = Watched(pid, other)
             for _ in range(max(round(given.minutes * 60 / WINDOW_S), 1)):
@@ -268,17 +297,20 @@ def main() -> None:
             print(f"{'':<34}{'RSS MiB':>10}{'PSS MiB':>10}{'% core':>10}")
             line("agent and helpers", found, percent)
             watched.print()
-            verdict = answer(folder / "agent.sock")["diagnosis"]
+            status = answer(folder / "agent.sock")
             driver = next((p for p in pids if named(p) == NVML_COMM), 0)
             part = simulated(folder / "plan") * median(watched.parts.get(driver, [0.0]))
-        line("... only imported", floor(len(pids) - 2))
+        daemon = DAEMON if given.alone else f"{DAEMON},{REPORTING}"
+        line("... only imported", floor(len(pids) - 2, daemon))
         if other:
             line(EXPORTER, cost([other]), median(watched.beside))
     windows = " ".join(f"{one:.2f}" for one in watched.whole)
     print(f"{len(watched.whole)} windows: {windows}; the simulated driver's part of it: {part:.2f}")
     print(f"PSS {over(found.pss_mib, AIM_MIB)} MiB; {over(percent - part, MOST_CORE)} % of a core")
-    if verdict is None:
+    if status["diagnosis"] is None:
         sys.exit("bench: no walk was finished")
+    if not given.alone and status["agent"]["report"]["acknowledged_s"] is None:
+        sys.exit("bench: the aggregator took no report")
     if given.strict and found.pss_mib > MOST_MIB:
         sys.exit(f"bench: {found.pss_mib:.1f} MiB of PSS are over {MOST_MIB:g}")
 

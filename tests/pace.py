@@ -9,19 +9,24 @@ USUAL_S = 0.03
 WORD = re.compile(r"(?P<key>[a-z]+)_(?P<number>\d+)")
 
 
-def within(seconds: float, work: Callable[[], object], *, turns: int = 3) -> tuple[bool, str]:
-    """Return whether the best of so many turns kept a bound of processor time, and a word of it.
+def slower() -> float:
+    """Return how many times as slow as where bounds were set a known piece of work is; 1 at least.
 
-    Beside each turn a known piece of work is timed: a processor that takes longer for that, for
-    it is old or shared, may take as much longer for this.
+    A processor that takes longer for that, for it is old or shared, may take as much longer for
+    what a test bounds.
     """
-    pairs = [(_spent(_work), _spent(work)) for _ in range(turns)]
-    slower = max(min(known for known, _ in pairs) / USUAL_S, 1.0)
-    took = min(own for _, own in pairs)
-    return took < seconds * slower, f"{took:.3f} s, {slower:.2f} times as slow as usual"
+    return max(min(spent(_work) for _ in range(3)) / USUAL_S, 1.0)
 
 
-def _spent(work: Callable[[], object]) -> float:
+def within(seconds: float, work: Callable[[], object], *, turns: int = 3) -> tuple[bool, str]:
+    """Return whether the best of so many turns kept a bound of processor time, and a word of it."""
+    pairs = [(slower(), spent(work)) for _ in range(turns)]
+    times, took = (min(column) for column in zip(*pairs, strict=True))
+    return took < seconds * times, f"{took:.3f} s, {times:.2f} times as slow as usual"
+
+
+def spent(work: Callable[[], object]) -> float:
+    """Return the seconds of this processor that it took."""
     began = time.process_time()
     work()
     return time.process_time() - began

@@ -120,7 +120,7 @@ def _reporting(node: Node, settings: Settings, folder: Path, log: "Log") -> "Rep
     report = joined(settings.report)
     if report.aggregator is None:
         return None
-    # aiohttp's client is 15 MiB, for those who report.
+    # What speaks HTTP is 1.5 MiB, for those who report.
     from agent.daemon.reporting import Reporting  # noqa: PLC0415 - see above
 
     return Reporting(node, report, folder, log)

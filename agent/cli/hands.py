@@ -148,7 +148,7 @@ def leases(told: Planned, folder: Path) -> Leases:
         credential = None
     if credential is None:
         return NoFleet(f"{folder}/credential.json: this node is not enrolled")
-    # aiohttp's client is 15 MiB, for those who ask for a lease.
+    # What speaks HTTP is for those who ask for a lease.
     from agent.daemon.leasing import FleetLeases  # noqa: PLC0415 - see above
 
     node = told.document.node or "unknown"

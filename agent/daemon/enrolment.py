@@ -12,13 +12,14 @@ from pathlib import Path
 import msgspec
 
 from agent.daemon.log import Log
+from agent.exchange import Exchange, Unanswered, Waits
 from agent.outbox.worker import Worker
 from agent.settings import join
 from agent.settings.load import Report
 
 RETRY_S = 60.0
 LOOK_S = 3600.0
-TIMEOUT_S = 30.0
+WAITS = Waits(total_s=30.0)
 CREATED, ACCEPTED = 201, 202
 ANSWER_CAP = 64 << 10
 BOARD = Path("/sys/class/dmi/id/product_uuid")
@@ -47,7 +48,8 @@ class Enrolment:
     def __init__(
         self, settings: Report, folder: Path, log: Log, tls: ssl.SSLContext | None
     ) -> None:
-        self._url = f"{settings.aggregator}".rstrip("/") + "/v1/enroll"
+        self._aggregator = f"{settings.aggregator}".rstrip("/")
+        self._url = f"{self._aggregator}/v1/enroll"
         self._join = Path(settings.join_token)
         self._path = folder / "credential.json"
         self._log = log
@@ -105,25 +107,20 @@ class Enrolment:
         return await self._post("", token, body)
 
     async def _post(self, path: str, token: str, body: dict[str, str | None]) -> bool:
-        import aiohttp  # noqa: PLC0415 - a node without aggregator does not pay for it
-
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         try:
-            async with (
-                asyncio.timeout(TIMEOUT_S),
-                aiohttp.ClientSession() as session,
-                session.post(
-                    self._url + path,
-                    json=body,
-                    headers=headers,
-                    ssl=self._tls or True,
-                    allow_redirects=False,
-                ) as answer,
-            ):
-                text = await answer.content.read(ANSWER_CAP)
-                return await self._answered(answer.status, text)
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
-            self._tell(f"not enrolled: {self._url}: {problem!r:.200}")
+            with contextlib.closing(Exchange(self._aggregator, self._tls)) as aggregator:
+                answer = await aggregator.ask(
+                    "POST",
+                    f"/v1/enroll{path}",
+                    msgspec.json.encode(body),
+                    headers,
+                    cap=ANSWER_CAP,
+                    waits=WAITS,
+                )
+            return await self._answered(answer.status, answer.body)
+        except (Unanswered, ValueError) as problem:
+            self._tell(f"not enrolled: {self._url}: {problem!s:.200}")
             return False
 
     async def _answered(self, status: int, text: bytes) -> bool:

@@ -2,16 +2,17 @@
 
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any
 
-import aiohttp
 import msgspec
 
+from agent.exchange import Exchange, Unanswered, Waits
 from remediations.act.means import Lease, Refusal
 from remediations.plan.actions import Action, Remedy
 
 OK, CREATED, CONFLICT = 200, 201, 409
-TIMEOUT = aiohttp.ClientTimeout(total=20.0, connect=5.0)
+WAITS = Waits(total_s=20.0, connect_s=5.0)
 ANSWER_CAP = 64 << 10
 # A lease outlives the action by this: so long an agent that was killed has to come back.
 MORE_S = 3600.0
@@ -86,21 +87,17 @@ class FleetLeases:
     ) -> tuple[int, bytes]:
         """Return status and body; 0 and why, where there is no answer."""
         headers = {"Authorization": f"Bearer {self._credential()}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        text = b"" if body is None else msgspec.json.encode(body)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=TIMEOUT) as session,
-                session.request(
-                    method,
-                    self._url + path,
-                    json=body,
-                    headers=headers,
-                    ssl=self._tls or True,
-                    allow_redirects=False,
-                ) as answer,
-            ):
-                return answer.status, await answer.content.read(ANSWER_CAP)
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
-            return 0, repr(problem)[:200].encode()
+            with closing(Exchange(self._url, self._tls)) as aggregator:
+                reply = await aggregator.ask(
+                    method, path, text, headers, cap=ANSWER_CAP, waits=WAITS
+                )
+        except Unanswered as problem:
+            return 0, str(problem).encode()
+        return reply.status, reply.body
 
 
 def _why(status: int, text: bytes) -> str:

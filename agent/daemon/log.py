@@ -104,7 +104,7 @@ def configure(stream: TextIO | None = None) -> tuple[Log, Limit]:
 
 
 class _Passing(logging.Handler):
-    """What asyncio and aiohttp have to say, in the one log."""
+    """What libraries have to say, in the one log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from collectors.node.protocol import Node
 from remediations.act.hand import SOCKET
 
 if TYPE_CHECKING:
-    # It brings aiohttp, 15 MiB that a node without aggregator does not pay for.
+    # It brings what speaks HTTP, for which a node without aggregator does not pay.
     from agent.daemon.reporting import Reporting
 
 

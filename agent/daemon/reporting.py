@@ -204,8 +204,9 @@ class Reporting:
 
 
 def _tls(settings: Report) -> ssl.SSLContext | None:
-    """Return how the aggregator is known and this node shows itself; None: as the system has it."""
-    if not settings.ca and not settings.certificate:
+    """Return how the aggregator is known and this node shows itself; None without TLS."""
+    secure = f"{settings.aggregator}".startswith("https:")
+    if not secure and not settings.ca and not settings.certificate:
         return None
     try:
         context = ssl.create_default_context(cafile=settings.ca)

@@ -6,11 +6,12 @@ import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from typing import Literal
 
-import aiohttp
 import msgspec
 
+from agent.exchange import Exchange, Reply, Unanswered, Waits
 from agent.outbox.spool import Batch, Spool
 from aggregator.wire import MEDIA_TYPE, Receipt
 
@@ -28,7 +29,7 @@ OK, MULTIPLE = 200, 300
 UNKNOWN = 401
 DENIED = {UNKNOWN, 403}
 TOO_MUCH = {400, 413, 422}
-TIMEOUTS = aiohttp.ClientTimeout(total=60.0, connect=10.0, sock_connect=10.0, sock_read=30.0)
+TIMEOUTS = Waits(total_s=60.0, connect_s=10.0, read_s=30.0)
 
 Result = Literal["accepted", "too_much", "denied", "foreign", "failed"]
 
@@ -96,6 +97,7 @@ class Sender:
         clock: Clock | None = None,
     ) -> None:
         self._spool = spool
+        self._base = url
         self._url = url.rstrip("/") + "/v1/reports"
         self._credential = credential
         self._renew = renew
@@ -110,19 +112,18 @@ class Sender:
 
     async def run(self) -> None:
         """Send until cancelled."""
-        connector = aiohttp.TCPConnector(limit=1, ssl=self._tls or True)
-        async with aiohttp.ClientSession(connector=connector, timeout=TIMEOUTS) as session:
+        with closing(Exchange(self._base, self._tls)) as aggregator:
             while True:
                 batch = await self._spool.batch(self._most, MOST_BYTES)
                 if batch.records:
-                    pause_s = await self._deliver(session, batch.first(self._most))
+                    pause_s = await self._deliver(aggregator, batch.first(self._most))
                     await self._clock.sleep(pause_s)
                 else:
                     await self._spool.wait()
 
-    async def _deliver(self, session: aiohttp.ClientSession, batch: Batch) -> float:
+    async def _deliver(self, aggregator: Exchange, batch: Batch) -> float:
         """Send one batch and settle it; return the seconds until the next."""
-        answer = await self._post(session, batch)
+        answer = await self._post(aggregator, batch)
         self._on_answer(answer)
         if answer.result == "accepted":
             await self._accepted(batch, answer)
@@ -169,7 +170,7 @@ class Sender:
             self._said = line
             self._say(line)
 
-    async def _post(self, session: aiohttp.ClientSession, batch: Batch) -> Answer:
+    async def _post(self, aggregator: Exchange, batch: Batch) -> Answer:
         body = zstd.compress(b"\n".join(record for _, record in batch.records) + b"\n")
         headers = {
             "Authorization": f"Bearer {self._credential()}",
@@ -177,32 +178,21 @@ class Sender:
             "Content-Encoding": "zstd",
         }
         try:
-            async with session.post(
-                self._url, data=body, headers=headers, allow_redirects=False
-            ) as response:
-                return _judge(response, await _read(response), len(batch.records))
-        except TimeoutError:
-            return Answer(result="failed", detail="no answer in time")
-        except (aiohttp.ClientError, OSError, ValueError) as problem:
-            return Answer(result="failed", detail=str(problem)[:200] or type(problem).__name__)
+            # Of an answer that is too long, too little is read to be a receipt.
+            reply = await aggregator.ask(
+                "POST", "/v1/reports", body, headers, cap=ANSWER_BYTES, waits=TIMEOUTS
+            )
+        except Unanswered as problem:
+            return Answer(result="failed", detail=str(problem))
+        return _judge(reply, len(batch.records))
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Return the answer's body; of one that is too long, too little to be read as a receipt."""
-    text = bytearray()
-    async for part in response.content.iter_any():
-        text += part
-        if len(text) > ANSWER_BYTES:
-            break
-    return bytes(text[:ANSWER_BYTES])
-
-
-def _judge(response: aiohttp.ClientResponse, text: bytes, count: int) -> Answer:
-    status = response.status
-    wait_s = _wait_s(response.headers.get("Retry-After", ""))
+def _judge(reply: Reply, count: int) -> Answer:
+    status = reply.status
+    wait_s = _wait_s(reply.retry_after)
     if OK <= status < MULTIPLE:
-        return _receipt(text, count)
-    refusal = _refusal(text)
+        return _receipt(reply.body, count)
+    refusal = _refusal(reply.body)
     detail = f"status {status}"
     if status in DENIED and len(refusal.rejected) < count:
         detail += ", the credential is refused; enrol this node again"

@@ -9,18 +9,7 @@ from tests.e2e.agents import agent
 from tests.test_imports import SITE, STRUCTS, WATCHED, imported
 
 BARE = {"asyncio", "click", "hyperscan", "structlog"} | STRUCTS
-HTTP = {
-    "aiohappyeyeballs",
-    "aiohttp",
-    "aiosignal",
-    "attr",
-    "backports",
-    "frozenlist",
-    "idna",
-    "multidict",
-    "propcache",
-    "yarl",
-}
+HTTP = {"backports", "h11"}
 REPORTING = '[agent]\nmetrics = ""\n[report]\naggregator = "http://127.0.0.1:9"\n'
 NEVER = {
     "rich",

@@ -147,7 +147,7 @@ def test_what_a_daemon_imports_for_it() -> None:
     """The spool and the reports need no HTTP library; the sender alone brings it."""
     code = (
         "import sys; import agent.outbox.spool, agent.outbox.reports;"
-        "print([name for name in ('aiohttp', 'pydantic', 'rich') if name in sys.modules])"
+        "print([name for name in ('aiohttp', 'h11', 'pydantic', 'rich') if name in sys.modules])"
     )
     ran = run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "[]\n" == ran.stdout

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from agent.exchange import Waits
 from agent.outbox import sender
 from agent.outbox.sender import Clock, Sender
 from agent.outbox.spool import Spool
@@ -390,7 +390,7 @@ async def test_a_change_wakes_the_sender(bench: Bench) -> None:
 
 async def test_a_server_that_does_not_answer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer has a deadline; the batch then comes again."""
-    monkeypatch.setattr(sender, "TIMEOUTS", aiohttp.ClientTimeout(sock_read=0.05))
+    monkeypatch.setattr(sender, "TIMEOUTS", Waits(read_s=0.05))
     bench.server.silent = asyncio.Event()
     await bench.put("a")
     async with asyncio.TaskGroup() as group:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from collectors.facts.observation import Cause, Missing
 from collectors.node.recorded import Recorded, RecordingError
 from collectors.node.recording import loader
 from tests.collectors.node.keeping import opened
+from tests.pace import spent
 from tests.recording import write
 
 PING = {"argv": ["ping", "a"], "status": 0, "stdout": "ok\n", "seconds": 0.25}
@@ -92,9 +93,9 @@ async def test_a_recorded_hang_is_judged_against_the_deadline(tmp_path: Path) ->
     late = await node.ask("mounts", x=1, deadline_s=2)
     passed = node.monotonic()
     answer = await node.ask("mounts", x=1, deadline_s=5)
-    spent = time.perf_counter() - began
+    passed_s = time.perf_counter() - began
     expected = Missing(what="mounts", cause=Cause.TIMEOUT, detail="no answer in 2 s")
-    assert (late, passed, answer, spent < 1) == (expected, 2.0, {"a": [1]}, True)
+    assert (late, passed, answer, passed_s < 1) == (expected, 2.0, {"a": [1]}, True)
 
 
 async def test_inside_what_it_holds_absent_is_absent(tmp_path: Path) -> None:
@@ -385,10 +386,7 @@ def test_a_large_node_is_opened_in_a_moment(tmp_path: Path) -> None:
     write(folder / "at/1", files={p: t + "1" for p, t in stat.items() if p.endswith("stat")})
     files = [path for path in folder.rglob("*") if path.is_file()]
     # The best of three each, in turns: how slow files are here and now weighs on both alike.
-    turns = [
-        (of_processor(lambda: read(files)), of_processor(lambda: Recorded(folder)))
-        for _ in range(3)
-    ]
+    turns = [(spent(lambda: read(files)), spent(lambda: Recorded(folder))) for _ in range(3)]
     plain, opened_in = (min(seconds) for seconds in zip(*turns, strict=True))
     assert (True, plain, opened_in) == (opened_in < 15 * plain, plain, opened_in)
 
@@ -397,10 +395,3 @@ def read(files: Iterable[Path]) -> None:
     """Read all of them, and keep nothing."""
     for path in files:
         path.read_bytes()
-
-
-def of_processor(work: Callable[[], object]) -> float:
-    """Return the seconds of this processor that it took."""
-    began = time.process_time()
-    work()
-    return time.process_time() - began

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from diagnostics.rules.knowledge import Knowledge
 from diagnostics.rules.reading import Reading
 from diagnostics.series.configuration import Configuration, Settings
+from tests.pace import slower
 
 
 def read(*lines: str) -> Configuration:
@@ -152,4 +153,5 @@ def test_a_job_that_tells_its_ranks_for_ever_is_read_quickly() -> None:
     settings = reading.seen().curve.settings
 
     assert (64, 64) == (settings.world, len(settings.heard))
-    assert time.process_time() - began < 8.0
+    took = time.process_time() - began
+    assert took < 8.0 * slower()
