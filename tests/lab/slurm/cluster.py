@@ -138,8 +138,19 @@ class Cluster:
         return self._nodes[node].poll() is not None
 
     def boot(self, node: str) -> None:
-        """Start the slurmd of a node that went down, as after a boot."""
+        """Start the slurmd of a node that went down, as after a boot, until slurmctld has heard it.
+
+        One that registers later finds the node in use again, and it is down as one that rebooted
+        unexpectedly.
+        """
+        before = self._slurmd_since(node)
         self._nodes[node] = self._start("slurmd", "-D", "-b", "-N", node, name=f"{node}-booted")
+        until("its registration", lambda: self._slurmd_since(node) != before)
+
+    def _slurmd_since(self, node: str) -> list[str]:
+        """Return when the slurmd that slurmctld heard last says that it started."""
+        told = self.client("scontrol", "show", "node", node).stdout
+        return re.findall(r"SlurmdStartTime=\S+", told)
 
     def client(self, *argv: str, timeout: float = PATIENCE_S) -> CompletedProcess[str]:
         """Run a client; its error output is its output."""
