@@ -103,7 +103,8 @@ async def _still_s(node: Node, pids: list[int]) -> float | None:
     seen = await node.files("/proc/[0-9]*/stat", "/proc/[0-9]*/sched", cap=4096)
     if isinstance(seen, Missing):
         return None
-    return min((stood_still_s(pid, seen) for pid in pids), default=None)
+    # The log is the other source: what stood still is no longer than either says.
+    return min((stood_still_s(pid, seen, by_load=True) for pid in pids), default=None)
 
 
 def _of(file: JobLog, seen: Iterable[LogSeen]) -> list[LogSeen]:

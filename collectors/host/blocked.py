@@ -149,15 +149,16 @@ def _task(task: Process, seen: Files, places: dict[int, Places], watched_s: floa
     )
 
 
-def stood_still_s(pid: int, seen: Files) -> float:
+def stood_still_s(pid: int, seen: Files, *, by_load: bool = False) -> float:
     """Return for how long a task has at least not run, 0 where its scheduler file is not to be had.
 
     `se.exec_start` is the time of its last run on the clock of its processor. That clock leaves
     out interrupts and stolen time and may be hours behind /proc/uptime, so it is compared with the
-    latest run of any task on the same processor. Where it is 0, the clock of its load is, with
-    that of the others.
+    latest run of any task on the same processor. Where it is 0, *by_load* believes the clock of the
+    task's load, beside that of the others: it leaves out, too, what its cgroup was throttled, so
+    that it may tell too much, and another source has to agree.
     """
-    for clock in (_ran, _updated):
+    for clock in (_ran, _updated) if by_load else (_ran,):
         runs = {
             int(g[0]): at for g, text in seen.match("/proc/[0-9]*/sched") if (at := clock(text))
         }

@@ -17,17 +17,23 @@ from tests.agent.daemon.virtual import Still
 
 NOW = 1_000.0
 STAT = "{pid} (python) S 1 7 7 0 -1 0 0 0 0 0 9 4 0 0 20 0 1 0 813" + " 0" * 17 + "\n"
-SCHED = "python ({pid}, #threads: 1)\n---\nse.exec_start   :   {ran:.6f}\n"
+SCHED = """python ({pid}, #threads: 1)
+---
+se.exec_start   :   {ran:.6f}
+se.avg.last_update_time   :   {updated:.0f}
+"""
 RANKS = LocalRanks(ranks=(Rank(pid=7, comm="python", state="S", start_s=1.0, rank=0, world=2),))
 
 
 class Stood(Still):
-    """A node whose one rank ran last `still_s` ago."""
+    """A node whose one rank ran last `still_s` ago, and may have been *moved* as it fell asleep."""
 
-    def __init__(self, still_s: float) -> None:
+    def __init__(self, still_s: float, *, moved: bool = False) -> None:
         ran = {7: 900_000.0 - 1_000 * still_s, 8: 900_000.0}
         self._texts = {
-            f"/proc/{pid}/{name}": form.format(pid=pid, ran=ran[pid])
+            f"/proc/{pid}/{name}": form.format(
+                pid=pid, ran=0.0 if moved and pid == 7 else ran[pid], updated=ran[pid] * 1e6
+            )
             for pid in ran
             for name, form in (("stat", STAT), ("sched", SCHED))
         }
@@ -86,6 +92,16 @@ async def test_a_log_without_steps_is_no_progress_where_another_has_some(
 
     assert isinstance(progress, JobProgress)
     assert [told] == [(job.stopped_s, job.suspected) for job in progress.jobs]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_who_was_moved_as_it_fell_asleep_stands_still_all_the_same(*, moved: bool) -> None:
+    """Its last run is told as 0 from Linux 6.12 on; no longer than its log has it stood."""
+    node = Stood(600.0, moved=moved)
+    progress = await collect(node, Wanted(), RANKS, found(train=50.0), seen(train=5))
+
+    assert isinstance(progress, JobProgress)
+    assert [(50.0, True)] == [(job.stopped_s, job.suspected) for job in progress.jobs]
 
 
 async def test_a_rank_that_ran_lately_acquits_its_job() -> None:

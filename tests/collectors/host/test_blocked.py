@@ -179,7 +179,7 @@ def test_no_text_of_the_scheduler_breaks_it(one: str, two: str) -> None:
         "/proc/2/stat": one,
     }
 
-    assert stood_still_s(1, Files(texts=texts)) >= 0
+    assert stood_still_s(1, Files(texts=texts), by_load=True) >= 0
 
 
 @pytest.mark.parametrize(("updated_s", "still_s"), [(910.25, 90.0), (0.0, 0.0)])
@@ -198,7 +198,8 @@ def test_one_that_was_moved_as_it_fell_asleep_has_stood_still_since(
         "/proc/3/sched": sched(999_999.0) + load.format(4_000e9),
     }
 
-    assert still_s == stood_still_s(1, Files(texts=texts))
+    seen = Files(texts=texts)
+    assert (0.0, still_s) == (stood_still_s(1, seen), stood_still_s(1, seen, by_load=True))
 
 
 # The child of a posix_spawn() waits to open a FIFO before its exec, and the parent for the child:
