@@ -146,6 +146,9 @@ class Cluster:
         before = self._slurmd_since(node)
         self._nodes[node] = self._start("slurmd", "-D", "-b", "-N", node, name=f"{node}-booted")
         until("its registration", lambda: self._slurmd_since(node) != before)
+        # unexpectedly rebooted boot_time=1796132341 last response=1796132340: in whole seconds
+        # a boot may seem later than the word of it, until the node is heard after both.
+        time.sleep(2.0)
 
     def _slurmd_since(self, node: str) -> list[str]:
         """Return when the slurmd that slurmctld heard last says that it started."""
