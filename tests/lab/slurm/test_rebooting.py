@@ -71,6 +71,15 @@ def drain(cluster: Cluster, reason: str) -> None:
     cluster.client("scontrol", "update", f"nodename={NODE}", "state=drain", f"reason={reason}")
 
 
+def drained(cluster: Cluster) -> bool:
+    """Drain it; where a registration under new settings had set it down, back first and again."""
+    drain(cluster, OURS)
+    if cluster.states()[NODE] == "drained":
+        return True
+    cluster.client("scontrol", "update", f"nodename={NODE}", "state=resume")
+    return False
+
+
 def job(cluster: Cluster) -> None:
     cluster.client("sbatch", "-N1", "-w", NODE, "--output=/dev/null", "--wrap=sleep 600")
     until("a job", lambda: "RUNNING None" in cluster.queue())
@@ -107,7 +116,7 @@ def test_it_does_not_return_unvalidated(
 ) -> None:
     """It waits out of use with our reason, gets no job, and the job that asks for it waits."""
     cluster.returns(to_service)
-    drain(cluster, OURS)
+    until("the drained node", lambda: drained(cluster))
     mine = begun(node)
     asked = node.actor.ask("slurm_reboot", id=mine, reason=OURS)
     until("the reboot", lambda: cluster.is_down(NODE))
