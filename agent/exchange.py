@@ -10,7 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import h11
 import msgspec
@@ -48,9 +48,13 @@ class Exchange:
     """Asks one server, one request at a time; no redirect is followed, no cookie kept."""
 
     def __init__(self, url: str, tls: ssl.SSLContext | None) -> None:
-        self._url = urlsplit(url.rstrip("/"))
+        self._base = url.rstrip("/")
         self._tls = tls
         self._open: _Connection | None = None
+
+    @property
+    def _url(self) -> SplitResult:
+        return urlsplit(self._base)
 
     def close(self) -> None:
         """Close the connection, if there is one; the next request opens another."""
@@ -79,12 +83,13 @@ class Exchange:
             again = connection.again()
         except TimeoutError:
             raise Unanswered("no answer in time") from None
-        except h11.LocalProtocolError as problem:
-            raise Unanswered(f"it cannot be asked this: {problem}"[:200]) from None
         except h11.RemoteProtocolError as problem:
             raise Unanswered(f"what it answers is not HTTP: {problem}"[:200]) from None
         except OSError as problem:
             raise Unanswered(_told(problem)) from None
+        # ValueError: a port or a name that no address can have, a token that is no text.
+        except (h11.LocalProtocolError, ValueError) as problem:
+            raise Unanswered(f"it cannot be asked this: {problem}"[:200]) from None
         finally:
             # What is under way when it fails or is cancelled would be taken for the next answer.
             if not again:

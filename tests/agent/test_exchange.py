@@ -205,6 +205,13 @@ async def test_who_is_not_there_is_told_by_what_the_system_says() -> None:
     assert "[Errno" not in told[1]
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://a..b", "http://[::1"])
+async def test_an_address_that_none_can_have_is_told_too(url: str) -> None:
+    """It ends no service of the agent: what it says is one line like any other."""
+    with pytest.raises(Unanswered, match=r"^it cannot be asked this: .+$"):
+        await Exchange(url, None).ask("GET", "/", cap=CAP, waits=SHORT)
+
+
 async def test_a_token_that_would_be_two_lines_is_not_sent() -> None:
     """What another machine gave as its credential makes no header of its own."""
     async with serving(WELL) as server:
