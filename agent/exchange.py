@@ -5,6 +5,7 @@ aiohttp's client does the same and is 10 MiB on each node.
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 import ssl
@@ -21,6 +22,9 @@ from agent import BUILD
 IDLE_S = 10.0
 READ = 64 << 10
 SECOND_ADDRESS_S = 0.25
+HUNG_UP = "it closed the connection and did not answer"
+# Which of these comes, or a plain end, depends on how far the request was by then.
+RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED)
 PORTS = {"http": 80, "https": 443}
 
 
@@ -173,7 +177,7 @@ class _Connection:
                 async with asyncio.timeout(read_s):
                     data = await self._reader.read(READ)
                 if not data and self._state.their_state is h11.SEND_RESPONSE:
-                    raise ConnectionError("it closed the connection and did not answer")
+                    raise ConnectionError(HUNG_UP)
                 self._state.receive_data(data)
             elif isinstance(event, h11.Event):
                 yield event
@@ -191,6 +195,8 @@ def _told(problem: OSError) -> str:
         return f"its certificate is not believed: {problem.verify_message}"[:200]
     if isinstance(problem, ssl.SSLError):
         return f"TLS: {problem.reason or problem}"[:200].replace("_", " ").lower()
+    if problem.errno in RESET:
+        return HUNG_UP
     if isinstance(problem, socket.gaierror) or not problem.errno:
         return (problem.strerror or str(problem) or type(problem).__name__)[:200]
     return os.strerror(problem.errno)

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -162,6 +164,20 @@ async def test_who_hangs_up_is_told(answer: bytes, said: str) -> None:
 
     async with serving(says) as server:
         assert said == (await why(server))[: len(said)]
+
+
+async def test_a_reset_is_a_hang_up() -> None:
+    """One closed before all was read resets it: the same end, told by the same words."""
+
+    async def says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        del reader
+        writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
+        writer.transport.abort()
+
+    async with serving(says) as server:
+        assert "it closed the connection and did not answer" == await why(server)
 
 
 async def test_one_that_drips_is_given_up_by_the_time_for_all() -> None:

@@ -1,5 +1,6 @@
 """Why no answer came from the aggregator, in one line, and what to do."""
 
+import errno
 import os
 from typing import Any
 
@@ -27,20 +28,32 @@ REASONS: tuple[tuple[type[Exception], str, str], ...] = (
         "there is no host of this name",
         "--aggregator names another one",
     ),
-    (
-        aiohttp.ServerDisconnectedError,
-        "it hangs up without an answer",
-        "try https:// instead of http://; with https, it may ask for your certificate and key",
-    ),
 )
+HUNG_UP = (
+    "it hangs up without an answer",
+    "try https:// instead of http://; with https, it may ask for your certificate and key",
+)
+# Which of these comes, or a plain end, depends on how far the request was by then.
+RESET = (errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED)
 
 
 def unreached(where: str, problem: Exception) -> Mistake:
     """Return the mistake for a request that got no answer."""
+    if _hung_up(problem):
+        return Mistake(f"{where}: {HUNG_UP[0]}", HUNG_UP[1])
     for kind, what, hint in REASONS:
         if isinstance(problem, kind):
             return Mistake(f"{where}: {what.format(why=_said(problem))}", hint)
     return Mistake(f"{where}: {_said(problem)}", ELSEWHERE)
+
+
+def _hung_up(problem: Exception) -> bool:
+    """Return whether the other end closed the connection; TLS says more where it is the reason."""
+    return isinstance(problem, (aiohttp.ServerDisconnectedError, ConnectionResetError)) or (
+        isinstance(problem, OSError)
+        and not isinstance(problem, aiohttp.ClientSSLError)
+        and problem.errno in RESET
+    )
 
 
 def _said(problem: Any) -> str:  # noqa: ANN401 - each kind of aiohttp's has another inner one

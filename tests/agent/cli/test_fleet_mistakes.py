@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 from tests.agent.cli.fleet_site import Site, fleet, said
 from tests.aggregator.test_crash import free_port
 from tests.aggregator.test_tls import certificate, served, tls
+
+# Instead of an answer: the connection is reset, as by one that closes it with unread bytes.
+RESET = b"reset"
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +135,7 @@ def test_mistakes(
         (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5\r\n\r\n<html", "answers 502"),
         (b"SSH-2.0-x\r\n", ": "),
         (b"", "it hangs up without an answer"),
+        (RESET, "it hangs up without an answer"),
     ],
 )
 def test_something_else_listens(tmp_path: Path, sent: bytes, error: str) -> None:
@@ -141,7 +146,10 @@ def test_something_else_listens(tmp_path: Path, sent: bytes, error: str) -> None
         while pid == 0:
             connection, _ = server.accept()
             connection.recv(65_536)
-            connection.sendall(sent)
+            if sent == RESET:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            else:
+                connection.sendall(sent)
             connection.close()
         ended = fleet(tmp_path, "--aggregator", url, "nodes", GPUDIAG_FLEET_TOKEN="x")  # noqa: S106 - no secret
         os.kill(pid, signal.SIGKILL)
